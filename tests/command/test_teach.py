@@ -108,11 +108,30 @@ def test_a_person_is_no_model_that_a_run_could_ask(tripos: Command) -> None:
     assert "tripos teach" in run.err
 
 
-@pytest.mark.parametrize("more", [("--name", "a,b"), ("--model", "mock/teacher"), ("--dry-run",)])
+@pytest.mark.parametrize("more", [("--model", "mock/teacher"), ("--dry-run",)])
 def test_what_makes_no_sense_with_a_person_is_refused(teach: Any, more: tuple[str, ...]) -> None:
     refused = teach("", *more)
     assert refused.code == 2
     assert "R0202" in refused.err
+
+
+@pytest.mark.parametrize("name", ["a,b", "a/b", "", " anna", "a b", "_anna", "x" * 64, "..", "a:b"])
+def test_a_name_is_one_that_may_grade(tripos: Command, teach: Any, name: str) -> None:
+    refused = teach("", "--name", name)
+    assert refused.code == 2
+    assert "S0702" in refused.err
+
+
+@pytest.mark.parametrize(("ctrl_d", "said"), [(True, None), (False, "It is not")])
+def test_a_turn_that_is_left_is_not_sent(ctrl_d: bool, said: str | None) -> None:
+    from tripos.cli.run import Terminal
+
+    class Typed(io.StringIO):
+        def isatty(self) -> bool:
+            return ctrl_d
+
+    terminal = Terminal(Typed("A half.\n\nIt is not\n"), io.StringIO())
+    assert [terminal.say(), terminal.say()] == ["A half.", said]
 
 
 def test_control_characters_of_a_student_are_spelt_out(tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:

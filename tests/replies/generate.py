@@ -1,8 +1,9 @@
 """Write the parts of the corpus that are products: each notation of numbers in frames, each name under each
-negator, each announced answer before each explanation that names another.
+negator, each announced answer before each explanation that names another, before each correction, and before ordinary
+sentences with the words of corrections; and each comparison of two names.
 
-`python -m tests.replies.generate` writes `number_notations.jsonl`, `negated_names.jsonl` and `explained_answers.jsonl`;
-the other files are written by hand.
+`python -m tests.replies.generate` writes `number_notations.jsonl`, `negated_names.jsonl`, `explained_answers.jsonl`,
+`corrections.jsonl` and `comparisons.jsonl`; the other files are written by hand.
 """
 
 from __future__ import annotations
@@ -403,6 +404,73 @@ EXPLANATIONS = (
     "Explication : {} serait correct si la charrette était rouge.",
     "Explicación: {} sería correcto si el carro fuera rojo.",
 )
+CORRECTIONS = (
+    " ... wait, {}.",
+    " Wait, actually {}.",
+    " No, {}.",
+    " Actually, {}.",
+    "\n\nCorrection: {}",
+    "\nEdit: {}",
+    " On second thought, {}.",
+    " On reflection, {}.",
+    " Scratch that, {}.",
+    " Sorry, {}.",
+    "，不对，应该是{}。",
+)
+NO_CORRECTIONS = (
+    " It actually takes 3 steps.",
+    " We actually need 3 boxes.",
+    " Actually, 3 of them are empty.",
+    ", since it actually has 3 parts.",
+    " Sorry for the 3 lines above.",
+    " I mean that 3 parts are left over.",
+    " Wait times of 3 minutes are not counted.",
+    " No, 3 is not enough.",
+    "。其实有3处不同。",
+)
+"""Ordinary sentences with the words of corrections, and with a number or none."""
+WINS = (
+    "{w} is better.",
+    "{w} is better than {l}.",
+    "{w} beats {l}.",
+    "{w} outperforms {l}.",
+    "{w} edges out {l}.",
+    "{w} surpasses {l} in accuracy.",
+    "{w} is superior to {l}.",
+    "{w} was preferred to {l}.",
+    "{w} scores higher than {l}.",
+    "{l} scores lower than {w}.",
+    "{l} is no match for {w}.",
+    "{l} was beaten by {w}.",
+    "{l} is inferior to {w}.",
+    "{l} loses to {w}.",
+    "{w} ist besser als {l}.",
+    "{w} est meilleure que {l}.",
+    "{w} es mejor que {l}.",
+    "{w}优于{l}",
+    "{l}不如{w}",
+    "Verdict: {w}, {l} lacks depth",
+    "Verdict: {w}, {l} is too short.",
+    "Verdict: {w} ({l} is vague)",
+    "Winner: {w} | Loser: {l}",
+    "Winner: {w}\nLoser: {l}",
+    "Rank 1: {w}\nRank 2: {l}",
+    "{w}, because {l} is vague.",
+    "{l} is good, but {w} is better.",
+    "Loser: {l}\nWinner: {w}",
+)
+NO_WINS = (
+    "{w} = {l}",
+    "{w} or {l}",
+    "[[{w}]] or [[{l}]]",
+    "If accuracy counts, [[{w}]]; otherwise [[{l}]]",
+    "Verdict: {w}, {l}",
+    "Verdict: {w}, {l} are equal",
+    "Verdict: {w} → {l}",
+    '{{"verdict": "{w}", "verdict": "{l}"}}',
+    "{{'verdict': '{w}', 'verdict': '{l}',}}",
+)
+PAIRS = (("A", "B"), ("A", "B", "tie"), ("Assistant A", "Assistant B", "tie"), ("model_a", "model_b"))
 GRADES = ("high", "medium", "low")
 KINDS = ("comply", "refuse", "partial")
 
@@ -501,12 +569,66 @@ def explained() -> Iterator[dict[str, Any]]:
                 }
 
 
+def corrections() -> Iterator[dict[str, Any]]:
+    """Return entries of an announced answer with another one behind it: in its place, or in an ordinary sentence."""
+    forms = [form for form in ANNOUNCEMENTS if form[0] not in "<$*{" and not form.endswith("}")]
+    for form in (*forms, "答案是{}。", "Answer: ({})"):
+        for behind in (*CORRECTIONS, *NO_CORRECTIONS):
+            corrected = behind in CORRECTIONS
+            kind = "correction" if corrected else "words of a correction"
+            yield {
+                "readers": ["returns number", "final_number", "returns integer"],
+                "text": form.format("42") + behind.format("48"),
+                "want": 48 if corrected else 42,
+                "person": True,
+                "class": kind,
+            }
+            if corrected and form != "答案是{}。":
+                yield {
+                    "readers": ["returns choice", "chosen_option"],
+                    "text": form.format("B") + behind.format("A"),
+                    "names": list("ABCD"),
+                    "options": COLOURS,
+                    "want": "A",
+                    "person": True,
+                    "class": kind,
+                }
+    for form in ("Score: {}", "Score: {}/10", "I give it {}.", "{}/10", "得分：{}。", "Final score: {}/10.", "[[{}]]"):
+        for behind in (*CORRECTIONS, *NO_CORRECTIONS, "\n\nConfidence: 3", ", 3 points lost for style"):
+            corrected = behind in CORRECTIONS and form != "[[{}]]"
+            yield {
+                "readers": ["score", "score of a range"],
+                "text": form.format(7) + (behind if not corrected else behind.format(5)).replace("{}", "[[7]]"),
+                "scale": [1, 10],
+                "want": 5 if corrected else 7,
+                "person": True,
+                "class": "correction" if corrected else "words of a correction",
+            }
+
+
+def comparisons() -> Iterator[dict[str, Any]]:
+    """Return entries of comparisons in both directions: the worse name is never read."""
+    for names in PAIRS:
+        for winner, loser in (names[:2], names[1::-1]):
+            for frame in (*WINS, *NO_WINS):
+                yield {
+                    "readers": ["returns choice"],
+                    "text": frame.format(w=winner, l=loser),
+                    "names": list(names),
+                    "want": winner if frame in WINS else None,
+                    "person": frame in WINS[:4],
+                    "class": "comparison",
+                }
+
+
 def main() -> None:
     """Write the files."""
     for name, entries in (
         ("number_notations", notations()),
         ("negated_names", denials()),
         ("explained_answers", explained()),
+        ("corrections", corrections()),
+        ("comparisons", comparisons()),
     ):
         lines = [
             json.dumps({"id": f"{name}-{number:04}", **entry}, ensure_ascii=False)

@@ -43,6 +43,10 @@ DOCUMENTED = '''def add(a, b):
         ("- ```\n  x = 1\n  ```\n- Done.", "x = 1"),
         ("  ```\ndef f():\n  return 1\n  ```", "def f():\n  return 1"),
         ("    ```\n  if x:\n    y()", "if x:\n  y()"),
+        ("> Run:\n> ```py\n> if x:\n>     y()\n>\n> z()\n> ```\n> It adds.", "if x:\n    y()\n\nz()"),
+        ("> > ```\n> > x = 1\n> > ```", "x = 1"),
+        (">```\n>x = 1\nIt adds.", "x = 1"),
+        ("```\n> x\n```", "> x"),
         (DOCUMENTED, DOCUMENTED),
         (f"```python\n{DOCUMENTED}\n```", DOCUMENTED),
         ("Use ```inline``` code.", "Use ```inline``` code."),
@@ -91,4 +95,7 @@ def test_an_indented_block_keeps_the_indent_of_its_code() -> None:
         indented = [f"{indent}{line}" if line or dice.random() < 0.5 else "" for line in lines]
         block = "\n".join([f"{indent}{fence}python", *indented, f"{indent}{fence}"])
         after = dice.choice(("", "\n2. Run it.", f"\n{indent}It adds."))
-        assert code_block(f"{before}\n{block}{after}") == "\n".join(lines), seed
+        reply = f"{before}\n{block}{after}"
+        if dice.random() < 0.3:
+            reply = "\n".join(f"> {line}" if line else ">" for line in reply.split("\n"))
+        assert code_block(reply) == "\n".join(lines), seed

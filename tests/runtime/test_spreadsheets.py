@@ -61,6 +61,16 @@ def test_a_formula_without_its_value_is_no_empty_cell(tmp_path: Path) -> None:
     assert caught.value.message == "row 2 of a.xlsx has a formula under `mean` whose value was not saved"
 
 
+@pytest.mark.parametrize("error", ["#N/A", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?"])
+def test_a_cell_with_an_error_is_no_text(tmp_path: Path, error: str) -> None:
+    book = book_of(scores=[["q", "answer", None], ["a", "b", None], ["c", error, None]])
+    with pytest.raises(DataError, match=r"row 3 of a\.xlsx has the error") as caught:
+        read(book, tmp_path)
+    assert f"`{error}` under `answer`" in caught.value.message
+    book["scores"]["B3"].data_type = "s"  # a text about the error
+    assert read(book, tmp_path)[1] == {"q": "c", "answer": error}
+
+
 def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"two columns of a\.xlsx, sheet scores are called `q`"):
         read(book_of(scores=[["q", "q "], ["a", "b"]]), tmp_path)

@@ -222,3 +222,10 @@ def test_a_network_that_cannot_be_packed_is_asked_as_it_is(trained: Path, monkey
     monkeypatch.setattr("torch.utils.mkldnn.to_mkldnn", refuses)
     network = read_network(trained)
     assert packed_network(network) is network
+
+
+@pytest.mark.parametrize("option", ["--epochs", "--learning-rate", "--batch"])
+def test_a_setting_of_whole_bases_is_refused_for_a_head(tripos: Command, option: str) -> None:
+    refused = tripos("train", "reward", "pairs.jsonl", "-o", "model", option, "2")
+    assert refused.code == 2
+    assert f"`{option}` has no meaning with `--tune head`" in refused.err

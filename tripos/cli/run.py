@@ -51,7 +51,6 @@ from tripos.settings.options import (
     TIME_LIMIT,
     TIMEOUT,
     RunParameters,
-    TeachParameters,
 )
 from tripos.settings.runtime import check_divisible, limits_of
 from tripos.settings.secrets import without_keys
@@ -401,14 +400,11 @@ INDENT = "  "
 # A person in place of the model
 def teach_main(context: Context) -> Outcome:
     """Run a benchmark with a person in the compared role. Exit codes are those of `tripos run`."""
+    from tripos.annotation.assignment import check_name
+
     options = context.options
     name = f"human/{options.name}"
-    if not options.name or "," in options.name or "/" in options.name or options.name != options.name.strip():
-        raise TriposError(
-            "R0202",
-            f"`{TeachParameters.name} {options.name}` is no name of a person",
-            f"write one such as {TeachParameters.name} anna",
-        )
+    check_name(options.name)
     if options.model:
         raise TriposError(
             "R0202", f"`{MODEL}` fills the role that you take yourself", "leave it out, or use `tripos run`"
@@ -448,7 +444,8 @@ class Terminal:
             self._write([localized(heads[each.role]), *_indented(each.content), ""])
 
     def say(self) -> str | None:
-        """Return the lines up to an empty line, of which at least one is not empty; None at the end of the input."""
+        """Return the lines up to an empty line, of which at least one is not empty; None at the end of the input. The
+        end of a file ends its last turn; Ctrl-D within a turn leaves, and the turn is not sent."""
         lines: list[str] = []
         self._prompt()
         while line := self.input.readline():
@@ -457,7 +454,7 @@ class Terminal:
             elif lines:
                 return "\n".join(lines)
             self._prompt()
-        return "\n".join(lines) or None
+        return None if self.input.isatty() else "\n".join(lines) or None
 
     def _prompt(self) -> None:
         self.output.write("> ")

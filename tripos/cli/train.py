@@ -213,6 +213,7 @@ TEST = "data.test.jsonl"
 def train_reward_model(context: Context) -> Outcome:
     """Train a reward model and return the result. Raises `TriposError`."""
     options = context.options
+    recipe = _reward_recipe(options)
     require_extra(("torch", "transformers", "sklearn"))
     folder = Path(options.output)
     own = {*NOT_MODEL_FILES, TEST, f"{TEST}.provenance.json"} - {REPORT_FILE}
@@ -233,7 +234,7 @@ def train_reward_model(context: Context) -> Outcome:
         report = train_reward(
             exclude_authors(read_pairs(learned), listed_names(options.without)),
             None if tested is None else read_pairs(tested),
-            _reward_recipe(options),
+            recipe,
             AuditSize(options.seeds, options.shuffled),
             device,
             folder,
@@ -245,13 +246,21 @@ def train_reward_model(context: Context) -> Outcome:
 
 
 def _reward_recipe(options: Namespace) -> RewardRecipe:
+    given = {
+        name: value for name in ("epochs", "learning_rate", "batch") if (value := getattr(options, name)) is not None
+    }
+    if given and options.tune != "all":
+        option = getattr(TrainRewardParameters, next(iter(given)))
+        raise TriposError(
+            "R0202",
+            f"`{option}` has no meaning with `{TrainRewardParameters.tune} {options.tune}`",
+            f"add `{TrainRewardParameters.tune} all`, or leave it out",
+        )
     return RewardRecipe(
         model=options.model,
         tune=options.tune,
         seed=options.seed,
-        epochs=options.epochs,
-        learning_rate=options.learning_rate,
-        batch=options.batch,
+        **given,
         at_once=options.at_once,
         context=options.context,
         max_tokens=options.max_tokens,

@@ -248,7 +248,10 @@ def _held_rows(path: Path) -> int | None:
     try:
         if path.parent.name == ITEMS:
             return int(pq.read_metadata(path).num_rows)
-        return path.read_bytes().count(b"\n") if path.parent.name in (MADE, PUBLIC) else None
+        if path.parent.name not in (MADE, PUBLIC):
+            return None
+        with path.open("rb") as file:
+            return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(2**20), b""))
     except (OSError, pa.ArrowException):
         return None
 

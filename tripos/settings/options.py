@@ -1001,11 +1001,9 @@ class TrainRewardParameters(Parameters):
         "train a head on a frozen base, classifiers of criteria, or all weights (default: head)",
         default="head",
     )
-    epochs = option(COUNT, "with --tune all: times through the data (default: 1)", default=1)
-    learning_rate = option(
-        number(0, metavar="N", above=True), "with --tune all: highest learning rate (default: 1e-5)", default=1e-05
-    )
-    batch = option(COUNT, "with --tune all: pairs in a step (default: 16)", default=16)
+    epochs = option(COUNT, "with --tune all: times through the data (default: 1)")
+    learning_rate = option(number(0, metavar="N", above=True), "with --tune all: highest learning rate (default: 1e-5)")
+    batch = option(COUNT, "with --tune all: pairs in a step (default: 16)")
     at_once = option(COUNT, "replies in a batch (default: 32)")
     context = option(whole(0), "tokens of context before a reply (default: as many as the base reads, up to 512)")
     max_tokens = option(COUNT, "tokens of a reply (default: 256)", default=256)

@@ -31,8 +31,10 @@ from tripos_compiler.source.data_classes import dataclass
 ALPHABET = 26
 """Number of letters; further options have two letters."""
 GOES_ON = (
-    r"(?:is|isn't|was the|because|since|and|or|nor|not|but|which|it|seems?|looks|fits|matches|appears|best|works|wins"
-    r"|correctly|says|states|gives)\b"
+    r"(?:is|are|isn't|was the|because|since|and|or|nor|not|but|which|it|seems?|looks|fits|matches|appears|best"
+    r"|works|wins"
+    r"|correctly|says|states|gives|beats|edges|ist|est|es|(?!series|lens|gas|means|species|news|lots|plus|less)"
+    r"[a-z]{2,}[a-rt-z](?<![iu])s)\b"
 )
 """Words that can follow the letter of an option (`A is right`), but not the pronoun `I` or the article `A`."""
 PRONOUN = rf"\b[Ii](?=['’][a-z]|,? (?!{GOES_ON})[a-z])"
@@ -95,8 +97,10 @@ _ANSWER_NOUN = (
     r"|故)[^。;,\n]{0,16}(?=[是为])|(?<![A-Za-z])(?:choice|selection)(?=\s{0,3}:))"
 )
 _ANNOUNCEMENT = late_pattern(
-    rf"{_ANSWER_NOUN}[\"'”」】)\]]{{0,9}}(?:,\s\w{{1,12}}(?: \w{{1,12}})?,|\s(?:here|overall|then|therefore))?\s{{0,9}}"
-    rf"(?:{_COPULA}\s{{0,9}}(?:clearly|therefore|thus|definitely|probably|actually)?\s{{0,9}}[:=]?|[:=]|(?<=案)\s{{0,9}}"
+    rf"{_ANSWER_NOUN}[\"'”」】)\]]{{0,9}}(?:,\s\w{{1,12}}(?: \w{{1,12}})?,|\s(?:here|overall|then"
+    rf"|therefore))?\s{{0,9}}"
+    rf"(?:{_COPULA}\s{{0,9}}(?:clearly|therefore|thus|definitely|probably|actually)?\s{{0,9}}[:=]?|[:=]"
+    rf"|(?<=案)\s{{0,9}}"
     r"|(?=[\"'(\[]{0,3}[A-Z][\"')\]]{0,3}(?:[.,;!\n]|\Z)))",
     re.IGNORECASE,
 )
@@ -111,9 +115,30 @@ _CHOICE_VERB = late_pattern(
     re.IGNORECASE,
 )
 """Verb or arrow that announces an option."""
-_INDEFINITE_ARTICLE = late_pattern(r"\s{0,9}a [a-z]{2}")
-"""`a` as an English article after an announcement: `the answer is a matter of taste`."""
 _NOUN_AFTER_ARTICLE = rf"(?!{GOES_ON})[a-z]"
+_INDEFINITE_ARTICLE = late_pattern(
+    rf"\s{{0,9}}a [a-z]{{2}}|[ \t]{{0,9}}A "
+    r"(?!(?:as|with|for|in|on|by|of|at|to|from|due|given|if|when|where|while|whereas|though|although|than|over"
+    r"|after|the"
+    r"|an?|cuz|cause|coz|bc|here|there|too|then|now|so|also|only|again|this|that|these|he|she|we|you|they|who|instead"
+    r"|rather|alone|please|thanks|[a-z]+ly)\b)"
+    rf"{_NOUN_AFTER_ARTICLE}[a-z]"
+)
+"""An English article after an announcement: `the answer is a matter of taste`, `Answer: A cup of tea`."""
+_TURNED = late_pattern(r"(?:\A|[^\w'])[A-H][\"')\]]{0,2}\s{0,2}\Z")
+"""Letter before an arrow or `=`."""
+_FORMULA_OF_LETTERS = late_pattern(
+    r"(?<![A-Za-z])[A-Z]\s?(?:[∪∩⊗⊕∘∧∨·]|\\(?:times|cup|cap|cdot|wedge|vee|otimes)(?![A-Za-z])"
+    r"|[×✕](?=\s?[A-Z](?!\s?:|[.、)]?\s?[×√✓✔✗✘✅❌✕])))\s?[A-Z](?![A-Za-z])"
+)
+"""Letters that are no options but sets or quantities: `A × B`, `A ∪ B`."""
+_ANSWERS_BY_CASE = late_pattern(
+    r"\bif\b[^.;\n]{1,80}?(?:answer|choose|select|option|it)\b[^.;,\n]{0,20}[\s(\"'](?P<one>[A-H])[)\"']{0,2}[,;.]?\s"
+    r"(?:and |but |while )?(?:if\b[^.;\n]{1,80}?|otherwise[, ]+)(?:the answer |it )?(?:is |would be |choose |then )?"
+    r"\(?(?P<other>[A-H])(?![A-Za-z])",
+    re.IGNORECASE,
+)
+"""Different answers by case: `if it rains, the answer is A; otherwise B`."""
 _ARTICLE_AND_WORD = late_pattern(rf"A {_NOUN_AFTER_ARTICLE}")
 _NOT_A_LETTER = late_pattern(
     rf"\b[Nn]/[Aa]\b|\bA(?= {_NOUN_AFTER_ARTICLE})|{PRONOUN}|{NUMERAL}"
@@ -166,12 +191,14 @@ _LIST_OF_OPTIONS = late_pattern(
 """Words before a list of all options, which chooses none of them."""
 _NEXT_LISTED_OPTION = late_pattern(
     r"(?:[.、:)][^\n]{0,60}?|\s?\([^()\n]{1,60}\)\s?)"
-    r"(?:(?P<line>\n\s{0,3}(?:(?:[-•]|\d{1,2}[.)])\s{0,3})?)|[;,、]\s?(?:and\s|和|以及)?|(?<![A-Za-z])and\s|以及|[和与及])"
+    r"(?:(?P<line>\n\s{0,3}(?:(?:[-•]|\d{1,2}[.)])\s{0,3})?)|[;,、]\s?(?:and\s|和|以及)?|(?<![A-Za-z])and\s"
+    r"|以及|[和与及])"
     r"(?:选项|[Oo]ption )?\(?(?P<letter>[A-H])(?=[.、:)]|\s?\()"
 )
 """Text of a listed option and the letter of the next one: `A. Paris; C. Rome`, `A (x) and C (y)`, or a line below."""
 _CLAUSE_OF_OPTION = late_pattern(
-    r"[^,;。\n]{0,80}?(?:\b(?:is|isn't|was|it|because|since|as|but|not|does|doesn't|would|that)\b|因为|由于|但|不|[在是])",
+    r"[^,;。\n]{0,80}?(?:\b(?:is|isn't|was|it|because|since|as|but|not|does|doesn't|would|that)\b|因为|由于|但"
+    r"|不|[在是])",
     re.IGNORECASE,
 )
 """Beginning of a sentence about an option, which is no text of one in a line: `A (Paris), B (London) is in England`."""
@@ -237,7 +264,7 @@ def _choose(answer: str, options: _Options) -> str | None:
         answer = _ADJACENT_BOXES.sub(r"\1, \2", answer)
     for content in (field_of(answer), boxed(nfkc(answer))):
         if content is not None and content != answer:
-            return options.in_explicit_form(plain(content).strip())
+            return options.in_explicit_form(plain(boxed(nfkc(content)) or content).strip())
     if (tagged := tag_of(answer)) is not None:
         return _choose(tagged, options)
     whole = plain(answer).strip()
@@ -375,6 +402,9 @@ class _Options:
         """Return the option of the last announcement, by a noun (a label) or a verb, that affirms one."""
         # Spaces and markup can make the text of an option longer than its normalized form.
         near = 2 * max(map(len, self.folded), default=0) + _MAX_DISTANCE
+        cases = _ANSWERS_BY_CASE.search(text)
+        if cases is not None and cases["one"] != cases["other"]:
+            return ""
         announcements = sorted(
             [(match.end(), match.start(), True) for match in _ANNOUNCEMENT.finditer(text)]
             + [(match.end(), match.start(), False) for match in _CHOICE_VERB.finditer(text)]
@@ -386,6 +416,8 @@ class _Options:
         )
         for start, label, labelled in reversed(by_likelihood):
             rest = text[start : start + near]
+            if not labelled and _TURNED.search(text, max(0, label - 8), label) and text[label] in "→⇒=":
+                return ""  # `A → B` says neither
             if self._announces_letters(rest) and (match := self.forms.announced.match(rest)) is not None:
                 letters, end = self._without_text(match["letters"], rest, match.start("letters"))
                 span = start + match.start("letters"), start + end
@@ -410,7 +442,7 @@ class _Options:
 
     def _announces_letters(self, rest: str) -> bool:
         """Return true unless an article or the text of an option begins a string: `B cells` may be the text of A."""
-        if _INDEFINITE_ARTICLE.match(rest) is not None:
+        if _INDEFINITE_ARTICLE.match(rest) is not None or _FORMULA_OF_LETTERS.match(rest.lstrip(" \t\"'(")):
             return False
         named = None if self.several else self.with_text(rest)
         return named is None or len(self.folded[index_of(named)]) <= len(named)
@@ -484,6 +516,13 @@ class _Options:
         breaks = [mark.end() for mark in _CONCLUSION.finditer(text, max(0, len(text) - 4 * _MAX_DISTANCE))]
         for start in breaks[-2:]:
             choice = None if _LIST_OF_OPTIONS.search(text[:start]) else self.whole_text(text[start:])
+            if (
+                _TURNED.search(text[max(0, start - 12) : start].rstrip("→⇒=> "))
+                and text[:start].rstrip()[-1:] in "→⇒=>"
+            ):
+                return ""
+            if is_attributed_to_others(text, text.rfind(":", 0, start) if ":" in text[start - 2 : start] else start):
+                continue
             if choice is not None and (word := re.compile(r"\w").search(text, start)) is not None:
                 return choice if is_affirmed(text, word.start(), word.end(), labelled=True) else None
         return None
@@ -506,7 +545,9 @@ class _Options:
         first = self._leading_option(lines[0])
         if first is not None and (len(set(openings)) == 1 or (self.several and len(lines) == len(openings))):
             letters = self.choice_of(openings) or ""
-            return self._corrected(text, text.index(lines[0]) + len(lines[0]), letters)
+            leading = _LEADING_LETTER.match(lines[0])
+            end = len(lines[0]) if leading is None else leading.end(1)
+            return self._corrected(text, text.index(lines[0]) + end, letters)
         if last is not None:
             return last if {self.whole_text(line) for line in lines} <= {None, last} else ""
         return None
@@ -545,7 +586,7 @@ class _Options:
     def mentioned(self, text: str) -> str | None:
         """Return the only affirmed option, by its letter, or by its text if no letter is mentioned. An option with a
         verdict (`B is correct`) has priority."""
-        blank = _NOT_A_LETTER.sub(lambda match: " " * len(match[0]), text)
+        blank = _NOT_A_LETTER.sub(_blank, _FORMULA_OF_LETTERS.sub(_blank, text))
         frames: dict[Frame, list[re.Match[str]]] = {frame: [] for frame in Frame}
         isolated = _forms(_MIN_OPTIONS if self.several else len(self.folded)).isolated
         mentions = list(islice(isolated.finditer(blank), _MAX_MENTIONS + 1))
@@ -556,7 +597,7 @@ class _Options:
                 frames[frame_of(blank, *mention.span())].append(mention)
         with_verdict = self.choice_of(match[0] for match in frames[Frame.HELD])
         if with_verdict is not None:
-            return with_verdict
+            return with_verdict if self.several else self._corrected(text, frames[Frame.HELD][-1].end(), with_verdict)
         affirmed = sorted(frames[Frame.HELD] + frames[Frame.AFFIRMED], key=re.Match.start)
         if affirmed and self.several:
             if _LIST_OF_OPTIONS.search(blank[: affirmed[0].start()]):
@@ -567,8 +608,11 @@ class _Options:
                 if all(map(_MENTION_SEPARATOR.fullmatch, gaps))
                 else ""
             )
+        if affirmed:
+            choice = self.choice_of(match[0] for match in affirmed)
+            return choice or self._corrected(text, affirmed[0].end(), "")
         if any(frames.values()):
-            return (self.choice_of(match[0] for match in affirmed) or "") if affirmed else None
+            return None
         return self._mentioned_text(_folded(text, self.cased))
 
     def with_text(self, rest: str) -> str | None:
@@ -606,6 +650,11 @@ class _Options:
 
     def _spans_of_text(self, index: int, text: str) -> Iterator[tuple[int, int]]:
         return (match.span() for match in re.finditer(_pattern(self.folded[index]), text))
+
+
+def _blank(match: re.Match[str]) -> str:
+    """Return as many blanks as a match has characters."""
+    return " " * len(match[0])
 
 
 def _has_denying_verdict(text: str, start: int) -> bool:

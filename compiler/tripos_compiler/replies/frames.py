@@ -50,18 +50,23 @@ def plain(text: str) -> str:
 
 
 CORRECTION = late_pattern(
-    r"\b(?:wait|hold on|actually,|correction|scratch that|on second thought|let me (?:re\w+|correct)|i (?:misread"
+    r"\b(?:actually,|(?:wait|hold on|correction|scratch that|on second thought|let me (?:re-?\w+|correct"
+    r"|double-check)|i (?:misread"
     r"|miscounted"
-    r"|made a mistake)|i mean)\b|\bno, (?:it|that|the)\b|不对,|等等,|等一下",
+    r"|made a mistake)|i mean|i meant|on reflection)\b|(?:edit|update|revised(?: answer)?|corrected(?: answer)?)\s?:)"
+    r"|\bno,? (?:it|that|the|rather|sorry|wait)\b|\b(?:no|sorry),? (?:(?=(?-i:[A-H])(?:[.!)\"'\s]{0,3}\Z"
+    r"|[.!)]\s|\n)))|不对,|等等,|等一下|更正:",
     re.IGNORECASE,
 )
 """Words that retract an earlier answer."""
 NO_DOUBT = late_pattern(
-    r"\b(?:no|without(?: any| a)?|beyond(?: any| a)?) (?:reasonable )?(?:doubt|question)(?: about it)?\b|毫无疑问|无疑",
+    r"\b(?:no|without(?: any| a)?|beyond(?: any| a)?) (?:reasonable )?(?:doubt|question)(?: about it)?\b"
+    r"|毫无疑问|无疑",
     re.IGNORECASE,
 )
 _END_OF_SENTENCE = late_pattern(
-    r"(?<!\b[A-Za-z])[.!](?=[\s\"')\]}]|\Z)|[.!](?=\s+[A-Z][a-z]+\b|\s+[A-Z] (?:is|was|are|seems|has|does)\b)"
+    r"(?<!\b[A-Za-z])[.!](?=[\s\"')\]}]|\Z)|[.!](?=\s+[A-Z][a-z]+\b|\s+[\u3040-\u9fff]|\s+I(?:'d|'m)? (?:would"
+    r"|think|choose|go|say|believe|am|prefer|pick|will)\b|\s+[A-Z] (?:is|was|are|seems|has|does)\b)"
     r"|[?。!？;\n…]"
 )
 _NEAR = 240
@@ -69,7 +74,8 @@ _NEAR = 240
 _BREAK = late_pattern(
     r"[,:;()|—–]|\s-\s|(?:\b(?:(?<!anything )(?<!everything )(?<!nothing )(?<!all )but|however|yet|so|thus|therefore"
     r"|hence|while|whereas|because|since|although|though"
-    r"|sondern|aber|mais|sino|pero|also|donc)\b|\brather(?! than)|而是|但是?|所以|因此|因为|由于|故(?=选|答)|а (?=\w))",
+    r"|sondern|aber|mais|sino|pero|also|donc)\b|\brather(?! than)|而是|但是?|所以|因此|因为|由于|故(?=选|答)"
+    r"|а (?=\w))",
     re.IGNORECASE,
 )
 _LIST = late_pattern(
@@ -81,8 +87,11 @@ _LIST_AFTER = late_pattern(
     r"(?:\s{0,2}(?:,\s(?:and|or|nor)?|、|/|&|\band\b|\bor\b|\bnor\b|和|与|或者?|及)\s{0,2}(?:选项"
     r"|[Oo]ptions? )?\(?[A-Za-z]\)?(?![A-Za-z0-9'])){1,9}"
 )
+_COMMA_ONLY = late_pattern(r"\s{0,2},\s{0,2}(?:[Oo]ption )?\(?[A-Za-z]\)?")
+_SINGULAR_VERB = late_pattern(r" (?:is|was|isn't|wasn't|does|doesn't|has|[a-z]{2,}[a-rt-z]s)\b")
 _NO_DENIAL = late_pattern(
-    r"\bnot (?:only|just|merely|simply|surprisingly)\b|\bno doubt\b|\bwithout (?:a |any )?(?:doubt|question)\b"
+    r"\b(?:by|through|process of) elimination\b|\bnot (?:only|just|merely|simply|surprisingly)\b|\bno doubt\b"
+    r"|\bwithout (?:a |any )?(?:doubt|question)\b"
     r"|\b(?:nothing|none|no) (?:but|other than)\b|\bcannot but\b|\bwrong answers? (?:aside|excluded)\b|\bno matter\b"
     r"|\b(?:incorrect|wrong|false|untrue|not (?:true|correct|right))[\w ]{0,24}? (?:is|are)\s*:?\s*\Z"
     r"|不难|不妨|不错|不禁|不仅|不但|不言而喻|毫无疑问|无疑|不外乎|无非|非常|无论|不管|不论|别的|没错|不愧"
@@ -91,7 +100,8 @@ _NO_DENIAL = late_pattern(
 )
 """Text that looks like a denial but is not one, for example in a question about what is wrong."""
 _DENIED_BEFORE = late_pattern(
-    r"\b(?:not|never|neither|nor|cannot|without|except(?:ing| for)?|excluding|besides|other than|rather than|instead of"
+    r"\b(?:not|never|neither|nor|cannot|without|except(?:ing| for)?|excluding|besides|other than|rather than"
+    r"|instead of"
     r"|far from|anything but|all but|everything but|nothing like|hardly|scarcely|barely|unlikely|doubt(?:ful)?"
     r"|rul(?:e|es|ed|ing) (?:\w+ )?out|eliminat\w+|exclud\w+|reject\w*|discard\w*|dismiss\w*|avoid\w*|disagree\w*"
     r"|cross(?:ed|ing)? out|fail\w*|incorrect\w*|wrong\w*|false|falsely|least|less|worse|den(?:y|ies|ied)|no longer"
@@ -107,7 +117,8 @@ _FIRM_ADVERBS = (
     r"|slightly|thus|then|always|in fact|actually|still|certainly|indeed) ){0,3}"
 )
 _ADVERBS = (
-    r"(?:(?:clearly|also|just|simply|obviously|therefore|definitely|probably|both|all|the|an?|completely|totally|too|so"
+    r"(?:(?:clearly|also|just|simply|obviously|therefore|definitely|probably|both|all|the|an?|completely"
+    r"|totally|too|so"
     r"|very|quite|much|far|even|thus|then|always|partly|partially|mostly|in fact|actually|still|each|certainly) ){0,3}"
 )
 _OPTION = r"(?:\s?(?:选?项|options?|choices?))?(?:\s?\([^()\n]{0,60}\))?"
@@ -120,14 +131,21 @@ _DENIED_AFTER = late_pattern(
     rf"\s?\((?:false|wrong|incorrect|no|not\b(?! \(?[A-Z]\b)[^()]{{0,40}}|✗|×|错误?|不[^()]{{0,12}})\)"
     rf"|[\s\"')\]}}]{{0,4}}{_OPTION}\s{{0,2}}(?:[:=→|–—-]\s{{0,2}}|[.、]\s?(?=(?:wrong|incorrect|false|not)\b"
     rf"|[错不有×✗✘❌]))?"
-    rf"(?:(?:{_IS}|(?:is|'s|are)\s)?{_ADVERBS}(?:wrong|incorrect|false|untrue|not|never|worse|inferior|invalid"
+    rf"(?:(?:{_IS}|(?:is|'s|are)\s)?{_ADVERBS}(?:wrong|incorrect|false|untrue|not(?! (?:the |options? "
+    rf"|choices? )?\(?(?-i:[A-Z])(?![a-z]))|never|worse|inferior|invalid"
     rf"|impossible"
     r"|implausible|irrelevant|unlikely|excluded|eliminated|ruled out|out(?= of the question| because|[.,;!]|\Z)"
     r"|rejected|discarded"
     r"|distractors?|traps?|weaker|less|ineligible|falsch|faux|fausse|incorrecta|incorrecto|falsa|falso|nicht"
     r"|off(?= the table|[.,;!]|\Z)|no(?=\s*[.,;!]|\s*\Z)|inaccurate|unrelated)\b"
     r"|\w+n't\b|cannot\b|can not\b|(?:does|do|did|will|would|could|should|can|has|have) (?:not|never)\b|fails?\b"
-    r"|contradicts?\b|makes? no\b|has no\b|have no\b|misses\b|ignores\b|omits\b|lacks?\b|confuses\b|is ruled\b|×|✗|✘|❌"
+    r"|contradicts?\b|makes? no\b|has no\b|have no\b|misses\b|ignores\b|omits\b|lacks?\b|confuses\b|is ruled\b"
+    r"|×|✗|✘|❌"
+    r"|(?:loses|lost|is inferior|falls short|lags behind|is no match|(?:was|is|gets|got) (?:beaten|outperformed"
+    r"|outscored|surpassed|defeated)"
+    r"|(?:scores?|ranks?|rates?|performs?|does|fares?|is rated|is ranked) (?:\w+ )?(?:lower|worse|below|poorer"
+    r"|less))\b|(?:ist|est|es) (?:deutlich |klar |bien |nettement |mucho )?"
+    r"(?:schlechter|schwächer|pire|moins|peor|inférieure?|inferior)\b|不如|比不上|不及|逊于|劣于|差于|输给"
     r"|n'est pas|は[间間]违|は(?:間違|不正解)|не(?:вер|прав|подход)|は(?:間違|誤|違|不正解|正しくない)|خطأ"
     r"|(?:的?(?:说法|表述|观点|内容|叙述)|选?项|都|均|皆|也|全|显然|明显|是|就|\s|则|并|可以?|能够|应该?|完全|确实"
     r"|属于)*"
@@ -144,11 +162,13 @@ _HELD_AFTER = late_pattern(
     r"|richtig|korrekt|correcta?|correcto|(?:fits|matches|works|wins|holds|is it|it is)(?=[\s.,;!]|\Z)|(?:best"
     r"|correctly|clearly) \w+s\b|[:=→|.、–—-]?\s{0,2}[√✓✔✅]|は正"
     r"|[.、]?\s?(?:的?(?:说法|表述|观点|内容|叙述)|选?项|都|均|也|显然|明显|是|才|\s|则|最|完全|确实|属于)*"
-    r"(?:正确|对(?:(?=[A-Z]选?项?[对错正不√×])|(?![A-Za-z于比应照话象]))|符合|成立|(?:本题)?(?:正确)?答案|恰当|合适|更好|更优))",
+    r"(?:正确|对(?:(?=[A-Z]选?项?[对错正不√×])|(?![A-Za-z于比应照话象]))|符合|成立|(?:本题)?(?:正确)?答案|恰当"
+    r"|合适|更好|更优))",
     re.IGNORECASE,
 )
 _OPEN_BEFORE = late_pattern(
-    r"\b(?:whether|suppose|supposing|assuming|imagine|might|may(?= (?:be|say|think|choose))|could|perhaps|possibly"
+    r"\b(?:whether|otherwise|suppose|supposing|assuming|imagine|might|may(?= (?:be|say|think|choose))|could"
+    r"|perhaps|possibly"
     r"|maybe"
     r"|temp(?:ting|ted)|mistake|misconception|trap|distractor|confus\w+|at first|initially|first thought|originally"
     r"|some(?:one|body| people| students| may| might| would| could| \w+ (?:say|think|claim|argue|believe|hold))"
@@ -161,7 +181,12 @@ _OPEN_BEFORE = late_pattern(
     r"|as \w+ as|between(?= \S{1,12} |\s*\Z)|either|(?<!correct )(?<!right )(?<!best )(?:options|choices|alternatives"
     r"|possible answers?)(?: are|:| include)|(?:one|which|any) of|compared (?:to|with)|versus|vs|than"
     r"|(?<!looks )(?<!look )like|over"
-    r"|depends on|prefer\w* \S{1,20} to)\b|有人|有的同学|有些|部分同学|同学们?|学生|容易误|误以为|如果|若|假如|假设"
+    r"|depends on|prefer\w* \S{1,20} to|(?:beats?|outperforms?|outscores?|outshines?|outdoes|surpass(?:es)?|exceeds"
+    r"|defeats?|edges? out|tops|bests|trumps|superior to|preferable to|preferred (?:to|over)|ahead of|match for"
+    r"|compete with|besser als|stärker als"
+    r"|(?:meilleure?|supérieure?|mejor|superior|plus \w+|más \w+|migliore|melhor) (?:que|à|a|di|do que))"
+    r"(?: (?:the |la |die )?(?:option|answer|response|assistant|model|réponse|respuesta|antwort))?)\b|有人"
+    r"|有的同学|有些|部分同学|同学们?|学生|容易误|误以为|如果|若|假如|假设"
     r"|倘若|(?<![只最很不有极])可能|也许|或许|大概|比起?|相比"
     r"|是不是|是否|会不会|能否|不确定",
     re.IGNORECASE,
@@ -196,12 +221,15 @@ _SO_IS = late_pattern(r"\b(?:so|as) (?:is|are|does)\s+\Z", re.IGNORECASE)
 _OUTRANKS = late_pattern(r"\s{0,2}>{1,3}\s{0,2}[A-Z](?![A-Za-z])")
 _OUTRANKED = late_pattern(r"[A-Z]\s{0,2}>{1,3}\s{0,2}\Z")
 _HEAD_DENIES = late_pattern(
-    r"\A\W{0,4}(?:(?:worse|worst|wrong|incorrect|false|loser|rejected|excluded|eliminated)(?: \w+)?|错误(?:选项|项"
+    r"(?:\A|[|/;,])\W{0,4}(?:(?:worse|worst|wrong|incorrect|false|losers?|loses|rejected|excluded|eliminated"
+    r"|runner-?up|second|2nd|last"
+    r"|rank(?:ed)? ?#?(?:[2-9]|two|second|last)|#[2-9]|[2-9](?:nd|rd|th))(?: \w+)?|错误(?:选项|项"
     r"|的)?|不选"
     r"|排除)\W{0,3}:\W{0,3}\Z",
     re.IGNORECASE,
 )
 """Head of a line that lists what is wrong."""
+_WOULD_BEHIND = late_pattern(r"[\s\"')\]}]{0,4}(?:would|might|could) (?:only |also |have )?be", re.IGNORECASE)
 _WOULD = late_pattern(r"\b(?:would|were)\b[^,.;]{0,20}\Z", re.IGNORECASE)
 _QUOTE = late_pattern(
     r"\"([^\"\n]{1,160})\"|「([^」\n]{1,160})」|『([^』\n]{1,160})』|\u201c([^\u201d\n]{1,160})\u201d"
@@ -238,7 +266,10 @@ def frame_of(text: str, start: int, end: int, *, labelled: bool = False) -> Fram
     if _IF.search(_IF_ASKED.sub(" ", before)) and (not labelled or _WOULD_OR_THEN.search(before)):
         return Frame.OPEN
     behind = after if labelled else after[_skipped(after) :]
-    sign = _SIGNS.search(before if (listed := _LIST.search(before)) is None else before[: listed.start()])
+    listed = _LIST.search(before)
+    if listed is not None and before.rstrip().endswith(",") and _HELD_AFTER.match(after):
+        listed = None  # `between B and D, B is better`
+    sign = _SIGNS.search(before if listed is None else before[: listed.start()])
     if sign is not None:
         return Frame.HELD if sign["held"] else Frame.DENIED
     if _SO_IS.search(before) or _OUTRANKS.match(after):
@@ -249,7 +280,7 @@ def frame_of(text: str, start: int, end: int, *, labelled: bool = False) -> Fram
         return Frame.DENIED
     if _OPEN_AFTER.match(after) or _BETWEEN.match(behind) or _is_quoted(text, begin, finish, start, end):
         return Frame.OPEN
-    if _WOULD.search(before) and _CONDITION_BEHIND.match(after):
+    if (_WOULD.search(before) or _WOULD_BEHIND.match(after)) and _CONDITION_BEHIND.match(after):
         return Frame.OPEN
     ahead = before if listed is None else before[: listed.start()]
     clause = _clause(ahead)
@@ -264,7 +295,9 @@ def frame_of(text: str, start: int, end: int, *, labelled: bool = False) -> Fram
 
 def _skipped(after: str) -> int:
     listed = _LIST_AFTER.match(after)
-    return 0 if listed is None else listed.end()
+    if listed is None or (_COMMA_ONLY.fullmatch(listed[0]) and _SINGULAR_VERB.match(after, listed.end())):
+        return 0  # `B, A lacks depth`
+    return listed.end()
 
 
 def _clause(before: str) -> str:
@@ -295,7 +328,8 @@ def is_affirmed(text: str, start: int, end: int, *, labelled: bool = False) -> b
 
 
 _OF_A_PERSON = late_pattern(
-    r"\b(?:student|user|candidate|pupil|learner)(?:'s)?\b(?:(?!\bbut\b)[^.;:!?,\n]){0,40}\Z|(?:学生|考生|同学"
+    r"\b(?:student|user|candidate|pupil|learner)(?:'s)?\b(?:(?!\bbut\b)[^.;:!?,\n]){0,40}(?:(?:answer|choice"
+    r"|pick),\s)?\Z|(?:学生|考生|同学"
     r"|用户)的?[^。;:!?,\n]{0,12}\Z",
     re.IGNORECASE,
 )

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Generic, TypeVar
 
 from tripos_compiler.replies.choices import GOES_ON
-from tripos_compiler.replies.frames import CORRECTION, NO_DOUBT, Frame, frame_of, plain
+from tripos_compiler.replies.frames import CORRECTION, NO_DOUBT, Frame, frame_of, plain, sentence_around
 from tripos_compiler.replies.places import boxed, brief, field_of, tag_of, until_reasons
 from tripos_compiler.replies.text import answer_of, late_pattern, nfkc
 
@@ -25,7 +25,7 @@ _LABEL = late_pattern(
     r"|classification|category|class|assessment|evaluation|level|urteil|bewertung|antwort|veredicto|respuesta|réponse"
     r"|得分|评分"
     r"|分数|答案|结果|选项|选择|选|结论|判断|判定|评价|评级|等级|分类|类别)"
-    r"[\"']?[^\S\n]*+(?:(?:would be|should be|is|was|as|ist|est|es|为|是|应该是|应为|:|=)[^\S\n]*+)+"
+    r"[\"']?[^\S\n]*+(?:(?:(?:would be|should be|is|was|as|ist|est|es)\b|为|是|应该是|应为|:|=)[^\S\n]*+)+"
     r"|\bi(?:'d| would|'ll| will)? (?:choose|pick|select|say|answer|prefer|(?:rate|grade|mark|score|judge) (?:it"
     r"|this)(?: as)?|call (?:it|this)(?: an?)?|go with"
     r"|classify (?:it|this) as|label (?:it|this)(?: as)?)\s+"
@@ -79,15 +79,23 @@ _CLAUSE_ENDS = late_pattern(
     r"|here|rating|answer"
     r"|response|verdict|level|score|option|choice|reply|statement|claim)\b|[的了。]?(?:\Z|[,。，；;]))"
 )
+_WINS = (
+    "beats|outperforms|outscores|outshines|outdoes|surpasses|exceeds|defeats|edges|tops|bests|trumps"
+    "|(?:ist|est|es) (?:(?:deutlich|klar|bien|nettement|mucho|claramente) )?"
+    "(?:besser|stärker|meilleure?|supérieure?|mejor|superior)"
+)
 _NOUN_BEHIND = late_pattern(
-    r"[ \"']{1,2}(?!(?:because|since|as|and|but|for|or|nor|though|although|in|on|overall|here|than|to|with|by|at|if"
+    rf"[ \"']{{1,2}}(?!(?:{_WINS})\b)"
+    r"(?!(?:because|since|as|and|but|for|or|nor|though|although|in|on|overall|here|than|to|with|by|at|if"
     r"|when|is|it|i|we"
-    r"|this|that|the|a|an|so|given|due|despite|based|from|of|both|too|also|again|indeed)\b)[a-z]+|的(?=[\u4e00-\u9fff])"
+    r"|this|that|the|a|an|so|given|due|despite|based|from|of|both|too|also|again|indeed)\b)[a-z]+"
+    r"|的(?=[\u4e00-\u9fff])"
     r"|[率性度是]|答案|选项|说法|做法|结果",
     re.IGNORECASE,
 )
 _LAST_SEGMENT = late_pattern(
-    r"(?<=[.!?。])\s|[:,;\n→⇒]|\b(?:so|therefore|thus|hence|overall|finally|actually|i mean)\b|因此|所以|综上|总之|故|—"
+    r"(?<=[.!?。])\s|[:,;\n→⇒]|\b(?:so|therefore|thus|hence|overall|finally|actually|i mean)\b|因此|所以|综上"
+    r"|总之|故|—"
     r"|–|\s-\s",
     re.IGNORECASE,
 )
@@ -127,7 +135,7 @@ def read_name(text: str, spellings: Mapping[str, T], mentions: Iterable[str] = (
     for form in (field_of(answer), boxed(answer), tag_of(answer)):
         if form is not None:
             return read_name(form, spellings, mentions) if form != answer else None
-    said = NO_DOUBT.sub(" ", plain(answer)).strip()
+    said = _OF_A_LETTER.sub(r"\1", NO_DOUBT.sub(" ", plain(answer))).strip()
     if fold(said) in folded and not _signed(said):
         return folded[fold(said)]
     names = _Names(folded, tuple(spellings), tuple(mention for mention in mentions if mention))
@@ -159,8 +167,12 @@ class _Names(Generic[T]):
         """Return the name of the last label that affirms one."""
         for label in reversed(deque(_LABEL.finditer(text), _LAST)):
             named = _QUOTES.match(text, label.end())
-            name = self.name.match(text, named.end() if named else label.end())
-            if name is None or self._is_listed(text, name.end()):
+            name = self._name_at(text, named.end() if named else label.end())
+            if name is None:
+                continue
+            if (turned := self._turned(text, name)) is not None:
+                return turned
+            if self._is_listed(text, name.end()):
                 continue
             match = _OF_OTHERS.search(text[max(0, label.start() - 24) : label.start()]) if label["noun"] else None
             if match and _is_quality(name[0]) is (_OF_THE_KEY.search(match[0]) is not None):
@@ -174,9 +186,11 @@ class _Names(Generic[T]):
     def opening(self, text: str) -> list[T] | None:
         """Return the name at the beginning of a text, before punctuation or the end of its line."""
         quotes = _QUOTES.match(text)
-        name = self.name.match(text, quotes.end() if quotes else 0)
+        name = self._name_at(text, quotes.end() if quotes else 0)
         if name is None:
             return None
+        if (turned := self._turned(text, name)) is not None:
+            return turned
         behind = re.match(
             r"([\"'\])}]{0,3})(?:\s?[.):,;!。]|\s+[-–—(]|\.{3}|\s*\n|\s+(?:because|since|as)\b|\Z)(?!\s?\d)",
             text[name.end() :],
@@ -189,6 +203,23 @@ class _Names(Generic[T]):
         if len(lines) > 1 and all(fold(line) in self.folded for line in lines):
             return list({self._value(line) for line in lines})
         return self._corrected(text, name.end(), [self._value(name[0])])
+
+    def _name_at(self, text: str, start: int) -> re.Match[str] | None:
+        """Return the name at a position; the second one of `A tie`, in which A is the article."""
+        name = self.name.match(text, start)
+        if name is not None and name[0] in ("A", "a") and text[name.end() : name.end() + 1] == " ":
+            second = self.name.match(text, name.end() + 1)
+            if second is not None and second[0][:1].islower():
+                return second
+        return name
+
+    def _turned(self, text: str, name: re.Match[str]) -> list[T] | None:
+        """Return both names of `low → high`, of which neither is the only one."""
+        arrow = _ARROW.match(text, name.end())
+        other = None if arrow is None else self.name.match(text, arrow.end())
+        if other is None or not other[0] or not _LINE_ENDS.match(text, other.end()):
+            return None
+        return list({self._value(name[0]), self._value(other[0])})
 
     def _heads(self, text: str) -> set[T]:
         """Return the names followed by a colon: several are described, and none is chosen."""
@@ -267,7 +298,17 @@ class _Names(Generic[T]):
         if listed is None or (listed[0].strip() == "to" and text[end - 1 : end].isupper()):
             return False
         other = self.name.match(text, listed.end())
-        return other is not None and other[0] != ""
+        if other is None or not other[0]:
+            return False
+        return not (listed[0].strip(" \"'])(") in ("、", ",", "") and self._begins_clause(text, other))
+
+    def _begins_clause(self, text: str, name: re.Match[str]) -> bool:
+        """Return true if a name is the subject of a clause that denies it: `B, A lacks depth`."""
+        clause = text[name.start() : sentence_around(text, *name.span())[1]]
+        length = name.end() - name.start()
+        if _CLAUSE_ENDS.match(clause, length) and not _LACKS.match(clause, length):
+            return False
+        return _LACKS.match(clause, length) is not None or frame_of(clause, 0, length) is Frame.DENIED
 
     def _is_in_list(self, text: str, name: re.Match[str]) -> bool:
         """Return true if a name is in a list of alternatives."""
@@ -321,8 +362,13 @@ _OF_THE_KEY = late_pattern("correct|right|final|正确", re.IGNORECASE)
 _LINE_ENDS = late_pattern(r"[\"')\].。!]{0,3}\s*(?:$|[,;(]|\n)|[.。]\s")
 _SENTENCE_ENDS = late_pattern(r"[.!?。！？\n;]")
 _CALLED = late_pattern(r"[\"'] (?:is|was|means)\b")
+_OF_A_LETTER = late_pattern(
+    rf"(?<!\w)([A-Z])'s (?:response|answer|reply|output)(?= (?:(?:clearly|slightly|overall|definitely) )?(?:is"
+    rf"|was|wins|{_WINS})\b)"
+)
+"""`A's response is better`, in which A is judged."""
 _DESCRIBED_BEHIND = late_pattern(
-    r" (?!(?:is|was|wins|because|since|as|it|over|for|and|but|or|to|by|here|edges|by far)\b)[a-z]+"
+    rf" (?!(?:{_WINS}|is|was|wins|because|since|as|it|over|for|and|but|or|to|by|here|edges|by far)\b)[a-z]+"
 )
 _COMPARED_BEHIND = late_pattern(
     r" (?:is|was) (?!(?:much |clearly |slightly |far |the |a )*(?:better|best|stronger|winner|superior|preferable"
@@ -352,8 +398,19 @@ def _sentence(text: str, start: int) -> str:
 _IS_A = late_pattern(r"\b(?:is|was|as|gives?) an?\s+\Z", re.IGNORECASE)
 _ARTICLE_A = late_pattern(rf"A (?!{GOES_ON})[a-z]")
 _QUOTES = late_pattern(r"[(\"'\[{\s✅❌✓✗]{1,6}")
+_ARROW = late_pattern(r"[\"'\])\s]{0,3}(?:→|⇒|->|=>)[\s(\"'\[]{0,3}")
+_LACKS = late_pattern(
+    r"(?:'s (?:\w+ )?(?:is|was|lacks|misses|ignores|fails))?\s(?:being |(?:is|was|would be"
+    r"|comes across as) (?:(?:far|much|a bit|quite"
+    r"|rather|simply) )?)?(?:too \w+|worse|weaker|wrong|vague|shallow|incomplete|verbose|unclear|incorrect"
+    r"|inaccurate|poor|off-topic"
+    r"|rambl\w+|lacks?|lacking|misses|missing|ignores|omits|fails|falls|contains (?:an? )?(?:errors?|mistakes?)|needs"
+    r"|would (?:need|require|have))\b|(?:缺乏|缺少|过于|太|没有|忽略|遗漏|较差|更差|不)",
+    re.IGNORECASE,
+)
+"""Text behind a name that is compared with the verdict before it and found worse."""
 _LIST_SIGN = late_pattern(
-    r"[\"'\])\s]{0,3}(?:,|/|、|\b(?:or|and|to|nor|oder|und|noch|ou|et|o|y|или|и)\b|和|或者?|与)\s{0,2}(?:or "
+    r"[\"'\])\s]{0,3}(?:,|/|、|=|≈|\b(?:or|and|to|nor|oder|und|noch|ou|et|o|y|или|и)\b|和|或者?|与)\s{0,2}(?:or "
     r"|and )?[(\"'\[]{0,2}",
     re.IGNORECASE,
 )

@@ -324,6 +324,7 @@ def number_text(text: str, locale: str) -> str:
     if "<" in text or "[" in text:
         text = _ANSWER_CLOSES.sub(CLOSES, _ANSWER_OPENS.sub(OPENS, text))
     if "\\" in text:
+        text = _DOUBLED.sub(r"\\", text)
         for _ in range(2):
             text = _WORDS.sub(r"\1", text)
         text = text.replace("\\!", "").replace("\\$", "$").replace("\\%", "%").replace("\\#", "#").replace("\\_", "_")
@@ -334,6 +335,12 @@ def number_text(text: str, locale: str) -> str:
         text = _DEGREES.sub("°", text)
     return plain_numbers(_EMPHASIS.sub("", _BASE_TEN.sub("", text)), locale)
 
+
+_DOUBLED = late_pattern(
+    r"(?<!\\)\\\\(?=(?:[dtc]?frac|boxed|fbox|text(?:bf)?|math(?:rm|bf)|times|cdot|sqrt|pi|left|right|approx"
+    r"|circ|pm|div)\b|[%$])"
+)
+"""A command with two backslashes, as within a text of JSON."""
 
 # The scanner
 
@@ -390,8 +397,10 @@ _TOKEN = late_pattern(
     rf"|(?<![\w.,]){_MONTHS}\s\d{{1,2}}(?:st|nd|rd|th)?(?![\d.])(?:,?\s\d{{4}})?|(?<![\d.,])\d{{1,2}}(?:st|nd"
     rf"|rd|th)?\s{_MONTHS}(?:,?\s\d{{4}})?|(?<!\d)\d{{1,2}}\.\s(?:Januar|Februar|März|April|Mai|Juni|Juli"
     r"|August|September|Oktober|November|Dezember)|(?<!\d)[12]\d{3}s(?!\w)"
-    r"|(?<!\d)\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|(?<!\d)\d{1,2}月\d{1,2}[日号]|[一二三四五六七八九十]{1,2}月(?!亮|球)(?:[一二三四五六七八九十]{1,3}[日号])?)"
-    rf"|(?P<broken>{_FREE}\d{{1,300}}(?:_\d{{1,300}})+|{_FREE}\(?\d{{1,300}}\)?{_BASE}|{_FREE}0(?:[xX][\dA-Fa-f]{{1,16}}|[bB][01]{{1,64}})(?!\w)"
+    r"|(?<!\d)\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|(?<!\d)\d{1,2}月\d{1,2}[日号]"
+    r"|[一二三四五六七八九十]{1,2}月(?!亮|球)(?:[一二三四五六七八九十]{1,3}[日号])?)"
+    rf"|(?P<broken>{_FREE}\d{{1,300}}(?:_\d{{1,300}})+|{_FREE}\(?\d{{1,300}}\)?{_BASE}"
+    rf"|{_FREE}0(?:[xX][\dA-Fa-f]{{1,16}}|[bB][01]{{1,64}})(?!\w)"
     r"|\\sqrt\s?(?:\[[^\[\]]{0,9}\])?\s?(?:\{[^{}]{0,80}\}|\d)"
     rf"|√\s?\(?\d{{0,300}}|∞)"
     rf"|(?P<latex>(?:{_FREE}(?P<latex_whole>\d{{1,300}})\s?)?\\[dtc]?frac\s?(?:\{{(?P<top>[^{{}}]{{0,60}})\}}"
@@ -406,15 +415,21 @@ _TOKEN = late_pattern(
     rf"|(?P<science>{_FREE}(?P<times>{DIGITS})\s{{0,3}}(?:×|[xX]|\*|·|times)\s{{0,3}}10(?P<science_power>{_POWER}))"
     rf"|(?P<power>(?:{_FREE}(?P<base>{DIGITS})|\((?P<signed>\s?[-–]\s?{DIGITS})\s?\))(?P<power_power>{_POWER}))"
     rf"|(?P<exponent>{_FREE}{DIGITS}[eE][-+]?\d{{1,3}}(?![{CASED}\d]))"
-    rf"|(?P<ten_thousands>(?<![A-Za-z\d.]){DIGITS}\s?[十百千万亿兆](?:[十百千万亿兆]|\d{{1,15}}(?=[十百千万亿])){{0,12}}(?![克米瓦卡焦伏赫帕兆字分]))"
+    rf"|(?P<ten_thousands>(?<![A-Za-z\d.]){DIGITS}\s?[十百千万亿兆](?:[十百千万亿兆]"
+    rf"|\d{{1,15}}(?=[十百千万亿])){{0,12}}(?![克米瓦卡焦伏赫帕兆字分]))"
     rf"|(?P<plain>{_FREE}{DIGITS})"
     rf"|(?P<han>(?<![第{_HAN_NUMERALS}])[{_HAN_NUMERALS}]+(?:点[{_HAN_NUMERALS}]+)?(?!分之))"
 )
 _ORDINAL = late_pattern(rf"(?:st|nd|rd|th)(?![{CASED}])")
+_COMPARED = (
+    rf"一[般些起样定直切]|[\d{_HAN_NUMERALS}][^,。;\n比]{{0,8}}(?:[大小多少高低长短重轻快慢贵强弱]|便宜)"
+    rf"(?!\s?[\d{_HAN_NUMERALS}])"
+)
+"""Text behind `比` in a comparison, as in `12比5大`; `12比5` is a ratio."""
 _ALGEBRA = late_pattern(
     rf"(?-i:[BDEGOPQRUXYZ](?![{CASED}\d])|[abexyznijqrwθαβλ](?![{CASED}]|\s?\d)|[xXCP](?=\d)|[π√])"
     r"|\s?(?:[π√]|\\(?:sqrt|d?frac|log|ln|sin|cos|tan|binom)\b)|\s?\^|\.?\\(?:overline|bar|dot)\b"
-    rf"|\s?‰|成(?![为员了本果功立年人长品绩熟])|折(?![扣合叠线算成])|\s?比\s?[\d{_HAN_NUMERALS}]"
+    rf"|\s?‰|成(?![为员了本果功立年人长品绩熟])|折(?![扣合叠线算成])|\s?比\s?(?!{_COMPARED})[\d{_HAN_NUMERALS}]"
     rf"|的(?:平方|立方|[\d二三四五六七八九十n]{{1,3}}次方)|[①-⓿❶-➓₀-₉]|[{_SUPERSCRIPTS}]"
     r"|\s?-?(?:hal(?:f|ves)|thirds?|quarters?|fourths?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?|hundredths?"
     r"|squared|cubed|to the power|factorial|mod|choose|pi|remainder|by \d|r\.? ?\d|ish)(?:\b|(?<=\d))",
@@ -496,14 +511,16 @@ _ABOUT_BEFORE = late_pattern(
     r"|cerca de|alrededor de|casi|más de|menos de)"
     r"\s{1,2}(?:the |a |an )?|(?:(?:could|might|may)(?: well)? be|maybe|perhaps|possibly|(?:better|worse"
     r"|higher|lower|stronger|weaker) than|closer to|short of|shy of)\s(?:a |an )?"
-    r"|(?:[~≤≥≲≳∼]|(?<![=\-\w>])[<>]|(?<=\b[a-zA-Z])[<>])\s?=?\s?|(?:也许|可能|或许)是?\s?|(?:大约|大概|约为?|将近|接近|近|至少"
+    r"|(?:[~≤≥≲≳∼]|(?<![=\-\w>])[<>]|(?<=\b[a-zA-Z])[<>])\s?=?\s?|(?:也许|可能|或许)是?\s?|(?:大约|大概|约为?"
+    r"|将近|接近|近|至少"
     r"|至多|最多|最少|超过|不到|不足|少于|多于|大于|小于|高于|低于|几乎|差不多)(?:是|有)?\s?)"
     rf"(?:{CURRENCY}\s?)?\Z",
     re.I,
 )
 _ABOUT_AFTER = late_pattern(
     r"\s?(?:多(?!\w)|余|[\u3400-\u9fff]{0,3}(?:左右|上下|以上|以下)|[多余来几](?=[个万亿千百元人只名位米克]))"
-    r"|\s(?:or so|or more|or less|or fewer|at least|at most|give or take|and (?:above|up|over|more))\b"
+    r"|\s(?:(?:points?|pts?|marks?)\s)?(?:or (?:so|more|less|fewer|higher|lower|better|above|below)|at least|at most"
+    r"|give or take|and (?:above|up|over|more))\b|-(?=\s*(?:\Z|\n))"
     r"|\s?\+(?=\s|[.,;)}\]$]|\Z)",
     re.I,
 )
@@ -782,13 +799,15 @@ def _sign(plain: str, start: int) -> tuple[int, int, bool]:
         return sign, (begin if last and (last.isalnum() or last in ")]}%") else match.start()), False
     touching = before[-1:]
     number_before = last.isdigit() or last in tuple(")]}%°½¼¾") or (last == "$" and touching != " ")
-    word_before = touching.isalnum() or touching in tuple(")]}%°\"'_")
+    word_before = touching.isalnum() or touching in tuple(")]}%°_") or _CLOSING_QUOTE.search(before) is not None
     if number_before or (word_before and (not touching.isalpha() or _CASED.fullmatch(touching) is not None)):
         return sign, begin, False
     return -sign, match.start(), False
 
 
 _CASED = late_pattern(rf"[{CASED}]")
+_CLOSING_QUOTE = late_pattern(r"[^\s:=(\[{,>|]['\"]\Z")
+"""A quotation mark that does not open: in `"-7"` the minus is a sign, in `"a"-7` it is not."""
 
 
 def _is_han_number(plain: str, found: re.Match[str]) -> bool:

@@ -29,7 +29,7 @@ from tripos_compiler.replies.number_tokens import (
     scan,
     worded_numbers,
 )
-from tripos_compiler.replies.places import answer_fields, last_box
+from tripos_compiler.replies.places import answer_fields, has_conflicting_fields, last_box
 from tripos_compiler.replies.text import late_pattern
 
 # Labels of answers and scores
@@ -88,6 +88,13 @@ _ON_THE_WAY = frozenset(_WORDS.split())
 _OWN = frozenset(("my", "our"))
 _SENTENCE_END = late_pattern(r"[.;!?](?=\s)|[\n。；！？]")
 _DIGIT = late_pattern(r"\d")
+_ASIDE_OF_RESULT = late_pattern(
+    r"(?:confidence|certainty)\b[^\n]*|\[\^?\d{1,3}\]|\((?:see|cf\.?|step|eq)\b[^()\n]*\)|^\s*(?:because|since"
+    r"|as)\b[^.\n]*|note that[^.\n]*"
+    r"|仅供参考|置信度[^\n]*",
+    re.I | re.M,
+)
+"""Text with numbers behind a result that gives no other result."""
 
 
 _OTHERS = frozenset(
@@ -121,7 +128,8 @@ _OTHERS = frozenset(
 """Words before `answer` that attribute it to somebody else or make it the reference; not a label of a score."""
 _CORRECT = late_pattern(r"(?:correct|right)[ -]\Z", re.I)
 _OTHERS_HAN = late_pattern(
-    r"(?:学生|考生|同学|他|她|用户|模型|参考|标准|正确|原|所给|给出|提交|回复|回答者|学员|孩子|你)(?:们)?(?:给出)?的?(?:最终|最后)?的?\Z"
+    r"(?:学生|考生|同学|他|她|用户|模型|参考|标准|正确|原|所给|给出|提交|回复|回答者|学员|孩子"
+    r"|你)(?:们)?(?:给出)?的?(?:最终|最后)?的?\Z"
 )
 _STUDENTS = frozenset(("student", "pupil", "candidate", "learner"))
 _STUDENT_HAN = late_pattern(r"(?:学生|考生|同学|学员|另一位?|其他人?)(?:们)?(?:给出|提交)?的?(?:最终|最后)?的?\Z")
@@ -137,7 +145,8 @@ _SCORE_NOUN = late_pattern(
     r"(?<!\w)(?P<before>(?:[\w']+ ){0,2})(?P<noun>scores?|ratings?|marks?|grades?|points?|verdict|assessment"
     r"|overall|final|total|gesamt(?:punktzahl|note|wertung)?|punktzahl|bewertung|note|puntuación|puntaje"
     r"|note finale|nota|calificación|punteggio|voto|оценка)(?!\w)[\"'\]]{0,2}"
-    r"(?: ?\([^()\n]{0,40}\))?(?: on a scale (?:of|from) \d{1,3} ?(?:to|-) ?\d{1,3})?(?: (?:for|of"
+    r"(?: ?\([^()\n]{0,40}\))?(?: on a scale (?:of|from) \d{1,3} ?(?:to|-) ?\d{1,3}"
+    r"| out of \d{1,3}(?=\s?:))?(?: (?:for|of"
     r"|to) (?:(?:the|this|that) )?[^\W\d][\w']{0,19}){0,2}"
     r"\s{0,3}(?:(?P<sign>[:：=]|[—–-](?=\s)|->|→|⇒|\|(?=[ *]{0,3}\d))|(?P<bare>(?=\s?\d))|(?P<says>is|was|are"
     r"|would be|should be|comes to|of|at|ist|est|lautet|es|è)\b)"
@@ -145,8 +154,10 @@ _SCORE_NOUN = late_pattern(
     re.I,
 )
 _SCORE_HAN = late_pattern(
-    r"(?P<before>满分?|最高|最低|参考|平均|及格|总共)?(?:综合|最终|最后的?|总体|整体)?(?:得分|评分|分数|打分|总分|分值|成绩|评级|给分)"
-    r"(?:\([^()\n]{0,20}\))?(?:[】\]]\s{0,3}[:：]?|\s{0,3}(?:应该?|定)?[是为给]\s{0,3}[:：=]?|\s{0,3}[:：=]|\s{0,3}(?=\d))"
+    r"(?P<before>满分?|最高|最低|参考|平均|及格|总共)?(?:综合|最终|最后的?|总体|整体)?(?:得分|评分|分数|打分"
+    r"|总分|分值|成绩|评级|给分)"
+    r"(?:\([^()\n]{0,20}\))?(?:[】\]]\s{0,3}[:：]?|\s{0,3}(?:应该?|定)?[是为给]\s{0,3}[:：=]?|\s{0,3}[:：=]"
+    r"|\s{0,3}(?=\d))"
 )
 _FILLER = (
     r"(?:(?:it|this|it's|that's|that|the|him|her|them|you|a|an|only|just|about|out|of|at|as|to|be|total|overall|full"
@@ -171,7 +182,8 @@ _SCORE_VERB = late_pattern(
     re.I,
 )
 _SCORE_VERB_HAN = late_pattern(
-    r"(?P<verb>最后|最终|取|给予|给出|给|打|评为|评定为|判为|评|判|得(?!出)|值)(?:[了他她它出该这个其此])?(?:回答|学生|答案|作文|回复|文章)?\s{0,2}(?=\d|[零一二两三四五六七八九十])"
+    r"(?P<verb>最后|最终|取|给予|给出|给|打|评为|评定为|判为|评|判|得(?!出)"
+    r"|值)(?:[了他她它出该这个其此])?(?:回答|学生|答案|作文|回复|文章)?\s{0,2}(?=\d|[零一二两三四五六七八九十])"
 )
 _NO_SCORE = frozenset(
     [
@@ -243,7 +255,8 @@ _SUPPOSES = late_pattern(
 )
 _AWARD = late_pattern(
     r"(?:(?P<gives>giv(?:e|es|ing)|gave|award(?:s|ing)?|assign(?:s|ing)?)|awarded|assigned|(?P<gets>deserves?|merits?"
-    r"|earns?|gets?|receives?|warrants?|\A(?:scores?|rates))|(?P<rates>(?:to|would|will|can|be|is)\s(?:rate|scor|grade|mark)\w*))\Z",
+    r"|earns?|gets?|receives?|warrants?|\A(?:scores?|rates))|(?P<rates>(?:to|would|will|can|be|is)\s(?:rate"
+    r"|scor|grade|mark)\w*))\Z",
     re.I,
 )
 _PART_OF_SENTENCE = late_pattern(
@@ -268,13 +281,15 @@ _ADVERBS = (
     r"|then|now|therefore|hence|overall|here|itself|as a whole|at best|at most|at least|in total|hereby|so|only))*"
 )
 _ADJECTIVE = (
-    r"(?!(?:of|in|for|to|from|by|the|this|that|correct|perfect|ideal|reference|expected|best|other|another|previous)\b)"
+    r"(?!(?:of|in|for|to|from|by|the|this|that|correct|perfect|ideal|reference|expected|best|other|another"
+    r"|previous)\b)"
     r"[\w-]+"
 )
 _WHOLE = late_pattern(
     rf"(?:(?<!\w\s)\b(?:that|which|who|what|one)|\b(?:it|this|he|she|they|these|you|everything|all)(?:'s|'d|'ll)?"
     rf"|(?:\A\W*|(?<!\bof\s)(?<!\bin\s)(?<!\bfor\s)\b(?:the|this|that|my|his|her|their|your|[\w]+'s|overall)\s"
-    rf"(?:{_ADJECTIVE}\s){{0,5}}){_WHOLE_NOUN}(?!'s|’s)(?:\s[A-Z\d])?(?:\s(?:to|from|by|of|as)\s(?:(?:the|this|a)\s)?\w+)?"
+    rf"(?:{_ADJECTIVE}\s){{0,5}}){_WHOLE_NOUN}(?!'s|’s)(?:\s[A-Z\d])?(?:\s(?:to|from|by|of|as)\s(?:(?:the|this"
+    rf"|a)\s)?\w+)?"
     rf"|\b{_WHOLE_NOUN}\s(?:that|which|who)){_ADVERBS}\s*\Z",
     re.I,
 )
@@ -440,7 +455,11 @@ def _affirms(text: str, start: int) -> bool:
 def _has_another(text: str, start: int) -> bool:
     """Return true if another number follows the announced sentence."""
     end = _SENTENCE_END.search(text, start)
-    return end is not None and _DIGIT.search(text, end.end()) is not None
+    if end is None:
+        return False
+    reasons = _EXPLAINS.search(text, end.end())
+    behind = text[end.end() : len(text) if reasons is None else reasons.start()]
+    return _DIGIT.search(_ASIDE_OF_RESULT.sub(" ", behind)) is not None
 
 
 def _worded(text: str, label: re.Match[str]) -> tuple[bool | None, Label]:
@@ -503,6 +522,7 @@ _DENIED = NumberReading()
 
 
 _FIELDS = late_pattern(r"[{,]\s{0,9}[\"']")
+_DOUBLE_BRACKETS = late_pattern(r"\[\[\s?([^\[\]\n]{1,20})\s?\]\]")
 _HASHES = late_pattern(r"####[ \t]{0,9}(?=[^\s#])([^\n]{1,200})")
 _ENUMERATED = late_pattern(r"\(?\d{1,3}[.)]\s+(?=\S)")
 _ANSWER_TAG = late_pattern(rf"{OPENS}([^{OPENS}{CLOSES}]{{1,2000}})(?:{CLOSES}|\Z)")
@@ -528,7 +548,8 @@ _NEGATOR = late_pattern(
     r"(?:(?:\bnot\b|n't\b|\bnever\b|\bneither\b|\bnor\b|\bcannot\b|\brather than|\binstead of|\bother than"
     r"|\bexcept\b|\bwithout\b|\banything but|\bfar from|\ball but|≠|\bnicht\b|\bkein\w{0,2}\b|\bpas\b"
     r"|\bnon\b(?! -)"
-    r"|不[会能应该值可配想]{1,3}[给打得评为是]{0,2}|不是|不等于|不为|并非|并不是|没有|不能是|绝非|不可能是|除了|而非|难以|未必)\W*(?:[\w']+\W+){0,2}\W*)\Z",
+    r"|不[会能应该值可配想]{1,3}[给打得评为是]{0,2}|不是|不等于|不为|并非|并不是|没有|不能是|绝非|不可能是|除了"
+    r"|而非|难以|未必)\W*(?:[\w']+\W+){0,2}\W*)\Z",
     re.I,
 )
 _DENIED_BEHIND = late_pattern(
@@ -548,10 +569,11 @@ _TURNS = late_pattern(
     r"[,，;；]|(?<!anything )(?<!all )\bbut\b|\bit is\b|\bit's\b|\bsondern\b|\bmais\b|\bsino\b|而是", re.I
 )
 _SCALE = late_pattern(
-    rf"(?:\s?(?:分|点|points?|pts?|marks?|stars?|punkte|puntos|балл\w{0, 2}))?\s?\(?,?\s?(?:out of|of|von|sur|de"
+    r"[\"']{0,2}(?:\s?(?:分|点|points?|pts?|marks?|stars?|punkte|puntos|балл\w{0,2}))?\s?\(?,?\s?(?:out of|of"
+    r"|von|sur|de"
     r"|su|sobre|из|/|over|on a scale of|max(?:imum)?\.?(?: of)?|(?:von|of|out of) max(?:imum|imal)?\.?|满分(?:为"
     r"|是)?:?|共)"
-    rf"(?: (?:a |the )?(?:possible|total|maximum)(?: of)?)?\s?\Z",
+    r"(?: (?:a |the )?(?:possible|total|maximum)(?: of)?)?\s?\Z",
     re.I,
 )
 _UNIT = r"(?:\s?(?:[^\W\d_]{1,15}|[%°€£¥$²³*'\"\])]|[^\W\d_]{1,8}/[^\W\d_]{1,8})){0,2}"
@@ -562,7 +584,8 @@ _SEVERAL = late_pattern(
     re.I,
 )
 _OPERATOR = late_pattern(
-    r"\s?\)?\s?(?:[+×xX*·÷/^-]|:(?!\s)|\s:\s|\s[–]\s"
+    r"\s?\)?\s?(?:(?:mm|cm|m|km|in|inch(?:es)?|ft|feet|foot|yd|px|meters?|metres?|米|厘米)\s?)?(?:[×xX]|by)\s?"
+    r"|\s?\)?\s?(?:[+×xX*·÷/^-]|:(?!\s)|\s:\s|\s[–]\s"
     r"|plus|minus|times|divided by|multiplied by|乘以?|加上?|减去?|除以)\s?\(?\s?",
     re.I,
 )
@@ -615,13 +638,49 @@ _ANOTHER = late_pattern(
 )
 _AND_A = late_pattern(r"(?:\b(?:and|or|und|oder|et|ou|y|o)|[,/])\s(?:an?\s)?[*\"']{0,2}\Z", re.I)
 _CORRECTS = late_pattern(
-    r"\b(?:wait|actually|correction|scratch that|i mean|make that|on second thought|sorry)\b[,:;]?|\bno,"
+    r"\b(?:wait|actually|correction|scratch that|i mean|i meant|make that|on second thought|on reflection"
+    r"|sorry)\b[,:;]?|\bno,"
     r"|不对[,，]?(?:应该?是)?|更正[:：]?(?:为|应为)?|等等[,，]?|错了[,，]?|应改为",
     re.I,
 )
+_WITHDRAWS = late_pattern(
+    r"\b(?:I (?:made|see) (?:a|an|my) (?:\w+ )?(?:mistake|error)|my mistake|oops|that(?:'s| is| was) (?:wrong"
+    r"|incorrect|not right)"
+    r"|let me (?:re-?\w+|correct|double-check)|scratch that|wait[,.!…])|更正|算错了",
+    re.I,
+)
+_CORRECTED_TO = late_pattern(
+    r"(?:[\s,:;.…'\"*$([—–-]|(?:I|we|it|that|this|the|they|should|would|must|be|is|was|s|d|ll|have|to|an?|say"
+    r"|make|meant|mean|give"
+    r"|rate|change|correct|correction|answer|score|rating|result|value|total|number|actually|rather|sorry|wait"
+    r"|no|not \d[\d.,]*|in fact"
+    r"|more like|then|so|now|probably|just|only|lower|raise|revised?|updated?|adjust\w*|my|final|right|true|let"
+    r"|me|re-?check|think"
+    r"|ist|sind|lautet|est|es)\b|其实|的|应该|应当|应|改成|改为|改|是|为|成|答案|得|给|打)*",
+    re.I,
+)
+_CORRECTION_ENDS = late_pattern(
+    r"[*\"')\]$}]{0,3}\s?(?:/\s?\d{1,3}|%|分|点"
+    r"|[^\W\d_]{1,15}(?:\s[^\W\d_]{1,15})?)?[*\"')\]$}]{0,3}\s*(?:[.!。！,，;；(（]|\Z|\n"
+    r"|(?:(?:out )?of \d|(?:because|since|instead|not)\b))",
+    re.I,
+)
+_WORD_ENDS = late_pattern(r"[A-Za-z][ *_]{0,3}\Z")
+_RETRACTS = late_pattern(
+    r"(?:wait[,:;]|scratch that|on second thought|on reflection|correction|make that|更正|错了|应改为)", re.I
+)
+"""A cue that retracts by itself; `actually` and `sorry` are also ordinary words."""
+_CORRECTED_BELOW = late_pattern(
+    r"^[\s*_#>-]{0,9}(?:correction|corrected|edit|update[d]?|revised|更正|修正)(?: (?:answer|score|rating"
+    r"|result|答案))?"
+    r"\s?[:：][*_]{0,3}(?=[^\S\n]{0,3}[-$*\"']{0,3}\d)",
+    re.I | re.M,
+)
+"""Head of a line that replaces an answer above it."""
 _SCALE_PHRASE = late_pattern(
     rf"\b(?:on |using )?(?:a|the) (?:scale|range) (?:of|from) {DIGITS} ?(?:to|-|–) ?{DIGITS}|\({DIGITS} ?(?:-|–"
-    rf"|to) ?{DIGITS}\)(?=\s?[:：])|满分(?:为|是)?{DIGITS}分?[,，]?|{DIGITS}点満点中",
+    rf"|to) ?{DIGITS}\)(?=\s?[:：])|满分(?:为|是)?{DIGITS}分?[,，]?|{DIGITS}点満点中"
+    rf"|{DIGITS} being (?:the )?(?:best|highest|maximum|perfect|excellent|worst|lowest)\b",
     re.I,
 )
 _ENUMERATES = late_pattern(
@@ -632,7 +691,8 @@ _ENUMERATES = late_pattern(
     re.I,
 )
 _HEDGED = late_pattern(
-    r"\s?(?:分|点|points?|stars?)?[,;(，；–—-]{0,2}\s?(?:(?:or|and|but|though|或|但)\s?)?(?:maybe|perhaps|possibly|arguably"
+    r"\s?(?:分|点|points?|stars?)?[,;(，；–—-]{0,2}\s?(?:(?:or|and|but|though|或|但)\s?)?(?:maybe|perhaps"
+    r"|possibly|arguably"
     r"|probably|even|could be|might be|may be|if not"
     r"|bordering on|verging on|leaning (?:towards?|to)|也许|可能|或许|甚至)(?:是)?\s?"
     r"(?:(?:even|just|barely|almost)\s)?(?:an?\s)?[*\"']{0,2}",
@@ -672,7 +732,7 @@ _RATED = late_pattern(r"[^\W\d_][*_\"')]{0,3}\s?[:：=]\s?[*_]{0,2}\d")
 _NO_METRIC = late_pattern(
     r"\b(?:errors?|mistakes?|counts?|number|words?|length|steps?|issues?|max\w*|min\w*|highest|lowest|correct|expected"
     r"|candidate|reference|gold|student\w*|question|problem|example|lines?|page|year|date"
-    r"|lost|typos?|weakness\w*|strengths?|time"
+    r"|lost|typos?|weakness\w*|strengths?|time|confidence|certainty"
     r"|citations?|sources?|deduct\w*|penalty|threshold|average"
     r"|criteri\w+|points|marks|claims|facts|found|total|sum|part|item|task|level|version|scale|range|note)\b"
     r"|错误|字数|步骤|满分|最高|最低|正确|参考|标准|学生|考生|例|题|年|扣|总|共",
@@ -709,6 +769,12 @@ _UNSETTLED = late_pattern(
 _UNIT_BETWEEN = late_pattern(r"\s?[^\W\d_]{1,15}\s?")
 _UNIT_NEXT = late_pattern(r"\s?[^\W\d_]")
 _WITH_UNIT = late_pattern(r"\s?(?:points?|pts?|stars?|marks?|分|点|/\s?\d)(?![^\W\d_])", re.I)
+_TAKEN_BEHIND = late_pattern(
+    r"\s?(?:points?|pts?\.?|marks?|分)?\s(?:(?:is|are|was|were|being|got)\s)?"
+    r"(?:lost|deducted|off\b|taken (?:off|away)|docked|subtracted|removed|withheld|missing|short\b|away\b|below\b)",
+    re.I,
+)
+"""Text behind the points that a score lacks: `8, 2 points lost`."""
 _TAKEN = late_pattern(r"(?:扣[了掉除]?|减[了去]?|\b(?:deduct(?:ed|s|ing)?|lost|loses|minus))\s?\Z", re.I)
 _SHARE = late_pattern(
     r"\sof\s(?:the\s|its\s)?\d+\s(?!points?|pts|marks?|stars?|score)[^\W\d]"
@@ -752,6 +818,7 @@ _TURNS_TO = late_pattern(
     re.I,
 )
 """Text between a score and one that replaces it."""
+_THEN_REASONS = late_pattern(r"[*_]{0,2}(?:\s?/\s?\d{1,3})?[*_]{0,2}\s?[-–—]\s[*_]{0,2}[^\W\d]")
 _LEVEL = late_pattern(r"[\s*_#]*(?:level|band|tier)\s", re.I)
 _LEVEL_END = late_pattern(r"[*_]{0,2}\s?(?:[:：(]|[-–—]\s)[*_]{0,2}\s?[^\W\d]")
 _AND_ALSO = late_pattern(r"\(\s?(?:and|plus|or|as well as)\b", re.I)
@@ -882,6 +949,7 @@ class _NumberReader:
             if token.kind != "name"
             and _ENUMERATES.search(self.plain, max(start, token.start - 20), token.start) is None
             and not any(a <= token.start < b for a, b in scales)
+            and not (self.scale is not None and _TAKEN_BEHIND.match(self.plain, token.end))
         ]
 
     def read_whole(self) -> NumberReading:
@@ -923,6 +991,10 @@ class _NumberReader:
             return reading
         if _IS_NOT.search(self.plain, since, token.start) or _EITHER.search(self.plain, since, token.start):
             return NOTHING
+        if self._denied(token, 0):
+            stop = bisect_left(self.stops, token.start)
+            others = self.between(self.stops[stop - 1] + 1 if stop else 0, token.start)
+            return _reading_of(others[0]) if len(others) == 1 and not self._denied(others[0], 0) else NOTHING
         return _reading_of(token)
 
     def _beside_aside(self, last: NumberToken) -> NumberReading | None:
@@ -953,6 +1025,8 @@ class _NumberReader:
         if (box := last_box(self.plain)) is not None:
             forms.append((box.start, box.inside, box.end - 1))
         if _FIELDS.search(self.plain) is not None:
+            if has_conflicting_fields(self.plain):
+                return NOTHING
             forms += [(start, start, end) for start, end in answer_fields(self.plain)]
         if "####" in self.plain:
             forms += [(match.start(), *match.span(1)) for match in _HASHES.finditer(self.plain) if self._ends(match)]
@@ -971,10 +1045,18 @@ class _NumberReader:
                 forms.append((label.start, start, end))
                 if most is not None and self.plain.find("\n", start, most) < 0:
                     led_on.add(start)
+        if self.scale is not None:
+            forms += [(match.start(), *match.span(1)) for match in _DOUBLE_BRACKETS.finditer(self.plain)]
         for _, start, end in sorted(forms, reverse=True):
             reading = self.only_number(start, end)
             if reading is not None and not (reading == NOTHING and start in led_on):
-                return reading
+                tokens = self.between(start, end)
+                if not tokens:
+                    return reading
+                withdrawn = _WITHDRAWS.search(self.plain, tokens[0].end)
+                if withdrawn is not None and any(label.start >= withdrawn.end() for label in self.answers):
+                    return None  # the label behind counts
+                return self._replaced(tokens[0].end, reading)
         return None
 
     def announced(self, labels: Sequence[Label]) -> NumberReading | None:
@@ -990,10 +1072,38 @@ class _NumberReader:
             if reading is _DENIED:
                 denied = True
             elif reading is not None:
-                return self._corrected(label, reading)
+                return NOTHING if self._repeated(label, reading, pairs) else self._corrected(label, reading)
             elif label.heads and _WORD.search(self.plain, *self._sentence(label.end)) is not None:
                 return NOTHING  # `Answer: unknown`
         return _DENIED if denied else None
+
+    def _repeated(self, label: Label, said: NumberReading, pairs: Sequence[tuple[Label, int | None]]) -> bool:
+        """Return true if the line before a label has the same label with another number, so that neither counts."""
+        before = next(((one, most) for one, most in pairs if most == label.start and one.heads), None)
+        if before is None or not label.heads:
+            return False
+        (one, most) = before
+        lines = self.plain[one.start : label.start]
+        same = self.plain[one.start : one.end].casefold() == self.plain[label.start : label.end].casefold()
+        if not same or "\n" in lines.strip() or _TURNS_TO.search(lines) is not None:
+            return False
+        return self._number_after(one, most) not in (said, None, NOTHING)
+
+    def _corrects(self, cue: re.Match[str], token: NumberToken) -> bool:
+        """Return true if a cue puts a number in place of an earlier one: `wait, it is 42`, but not `it actually takes
+        3 steps`."""
+        retracts = _RETRACTS.match(cue[0]) is not None
+        if (
+            not retracts
+            and not cue[0][0].isupper()
+            and _WORD_ENDS.search(self.plain, max(0, cue.start() - 5), cue.start()) is not None
+        ):
+            return False
+        since = cue.end()
+        if retracts:  # reasons may stand between: `wait, I forgot the tax. It is 45.`
+            since = max((stop + 1 for stop in self.stops if since <= stop < token.start), default=since)
+        leads = _CORRECTED_TO.fullmatch(self.plain, since, token.start) is not None
+        return leads and _CORRECTION_ENDS.match(self.plain, token.end) is not None
 
     def _number_after(self, label: Label, most: int | None) -> NumberReading | None:
         """Return the number after a label; None if there is none."""
@@ -1002,13 +1112,26 @@ class _NumberReader:
 
     def _corrected(self, label: Label, said: NumberReading) -> NumberReading:
         """Return the number that replaces an announced one in its line, as in `48… wait, 42`, or the announced one."""
-        line_end = self.plain.find("\n", self._sentence(label.end)[0])
+        tokens = self.between(label.end, len(self.plain))
+        return self._replaced(tokens[0].end, said) if tokens else said
+
+    def _replaced(self, end: int, said: NumberReading) -> NumberReading:
+        """Return the number that a correction behind a position puts in place of another one, in the same line or at
+        the head of one below; `NOTHING` if a correction gives an unclear number."""
+        line_end = self.plain.find("\n", end)
         line_end = len(self.plain) if line_end < 0 else line_end
-        tokens = self.between(label.end, line_end)
-        cue = _CORRECTS.search(self.plain, tokens[0].end, line_end) if tokens else None
-        if cue is None:
-            return said
-        return self.only_number(*self._sentence(cue.end(), line_end)) or NOTHING
+        unclear = False
+        for cue in reversed(list(_CORRECTS.finditer(self.plain, end, line_end))):
+            tokens = self.value_tokens(cue.end(), line_end)
+            if not tokens or self._denied(tokens[0], cue.end()):
+                continue
+            if self._corrects(cue, tokens[0]):
+                return self._resolve(tokens[0], None)
+            unclear = unclear or _RETRACTS.match(cue[0]) is not None
+        if unclear:
+            return NOTHING
+        later = deque(_CORRECTED_BELOW.finditer(self.plain, line_end), 1)
+        return (later and self.only_number(*self._sentence(later[0].end()))) or said
 
     def read_stated(self) -> NumberReading:
         if self.scale is None:
@@ -1027,6 +1150,7 @@ class _NumberReader:
             reading
             or self._averaged()
             or self._level()
+            or self._first_rated()
             or self._headed()
             or self._awards()
             or self._opening()
@@ -1077,6 +1201,22 @@ class _NumberReader:
             return None
         return self._resolve(self.tokens[0], None) if _LEVEL_END.match(self.plain, self.tokens[0].end) else None
 
+    def _first_rated(self) -> NumberReading | None:
+        """Return the score that opens a text, before its reasons: `8 - good, but 2 errors`."""
+        if (
+            self.scale is None
+            or not self.tokens
+            or _EMPTY_BEFORE.fullmatch(self.plain, 0, self.tokens[0].start) is None
+        ):
+            return None
+        first, *others = self.tokens
+        value = self._points(first)
+        if value is None or value > self.scale or _THEN_REASONS.match(self.plain, first.end) is None:
+            return None
+        if any(_THEN_REASONS.match(self.plain, other.end) or other.value == self.scale for other in others):
+            return None  # a scale with its levels
+        return None if is_rough(self.plain, first) else self._resolve(first, None)
+
     def _opens_or_ends(self, label: Label) -> bool:
         """Return true if a label of a score heads the last line, or the first line while only reasons have other
         numbers. Otherwise it is intermediate."""
@@ -1093,6 +1233,7 @@ class _NumberReader:
     def _of_scale(self) -> NumberReading | None:
         """Return the one number that is given as a part of the scale: `8/10`, `8 out of 10`."""
         readings: list[NumberReading] = []
+        last = 0
         for token, behind in zip(self.tokens, (*self.tokens[1:], None), strict=False):
             over: Fraction | float | None = token.over
             end = token.end
@@ -1117,7 +1258,10 @@ class _NumberReader:
                     return NOTHING
                 continue
             readings.append(NumberReading(number_of(token.top)) if token.over is not None else _reading_of(token))
-        return readings[0] if readings and all(one == readings[0] for one in readings) else None
+            last = end
+        if not readings or any(one != readings[0] for one in readings):
+            return None
+        return self._replaced(last, readings[0])
 
     def _opening(self) -> NumberReading | None:
         """Return the number that makes up the first or the last line, if the other lines explain it."""
@@ -1195,6 +1339,11 @@ class _NumberReader:
             return None
         return _reading_of(tokens[-1])
 
+    @cached_property
+    def _reasons(self) -> set[int]:
+        """Starts of lines that explain."""
+        return {self.plain.rfind("\n", 0, match.end()) + 1 for match in _EXPLAINS.finditer(self.plain)}
+
     def _lines(self) -> list[tuple[int, int]]:
         """Return the start and end of the lines that are not blank."""
         if self._spans is None:
@@ -1250,7 +1399,11 @@ class _NumberReader:
         if restated is not None:
             first = self._only_number(start, restated.start(), anchored=anchored)
             return first if first not in (None, NOTHING) else self._only_number(restated.end(), end, anchored=True)
-        asides = [match.span() for match in _ASIDE.finditer(plain, start, end)]
+        asides = [
+            match.span()
+            for match in _ASIDE.finditer(plain, start, end)
+            if not (anchored and _LEADING.fullmatch(plain, start, match.start()))  # `Answer: (5 cm)`
+        ]
         outside = [token for token in tokens if not any(a <= token.start and token.end <= b for a, b in asides)]
         if outside:
             for a, b in asides:
@@ -1516,7 +1669,12 @@ class _NumberReader:
                     and _EMPTY_BEHIND.fullmatch(plain, tokens[-1].end, end)
                 ):
                     return NOTHING
-            elif len(lines) < 2 or end - start > _SHORT or _BRACKETS.search(plain, start, end) is not None:
+            elif (
+                len(lines) < 2
+                or end - start > _SHORT
+                or start in self._reasons
+                or _BRACKETS.search(plain, start, end) is not None
+            ):
                 return NOTHING
         if self.scale is not None and (stars := _STARS.fullmatch(plain.strip())) is not None:
             return NumberReading(len(stars["full"].replace("\ufe0f", "")))
@@ -1525,8 +1683,12 @@ class _NumberReader:
             if _ENUMERATED_WITHIN.search(plain, number.end(), end) is not None:
                 return NOTHING
             start = number.end()
-        cues = list(_CORRECTS.finditer(plain, start, end))
-        if cues and self.between(start, cues[-1].start()) and self.between(cues[-1].end(), end):
+        cues = [
+            cue
+            for cue in _CORRECTS.finditer(plain, start, end)
+            if (behind := self.value_tokens(cue.end(), end)) and self._corrects(cue, behind[0])
+        ]
+        if cues and self.between(start, cues[-1].start()):
             start = cues[-1].end()
         readings: list[NumberReading] = []
         heads: set[str] = set()
@@ -1572,9 +1734,13 @@ class _NumberReader:
         line."""
         start, end = hashes.span(1)
         tokens = self.between(start, end)
+        unknown = _UNKNOWN.match(self.plain, start, end)
+        start = start if unknown is None else unknown.end()
         if not tokens or not _EMPTY_BEFORE.fullmatch(self.plain, start, tokens[0].start):
             return False
-        if _EMPTY_BEHIND.fullmatch(self.plain, tokens[0].end, end):
+        if _EMPTY_BEHIND.fullmatch(self.plain, tokens[0].end, end) or _SMALL_UNIT.fullmatch(
+            self.plain, tokens[0].end, end
+        ):
             return True
         return _ENUMERATED.match(hashes[1]) is None and not self.plain[end:].strip()
 
@@ -1607,14 +1773,20 @@ _EMPTY_BEFORE = late_pattern(rf"[\s$*(\[]*(?:{CURRENCY}\s?)?[\s$*(\[]*", re.I)
 _EMPTY_BEHIND = late_pattern(
     rf"\s?(?:%|°(?:\s?[CF])?|per ?cent|prozent|{CURRENCY}|元|euros?|dollars?)?[\s$*)\]]*[.。]?[\s$*)\]]*", re.I
 )
+_UNKNOWN = late_pattern(r"[\s$*]*[A-Za-z]\s?=\s?")
+_SMALL_UNIT = late_pattern(r"\s?[a-zµ°²³/^]{1,15}(?: [a-z]{1,15})?[*$\s]*[.。]?[*$\s]*")
+"""A unit in lower case, as opposed to the words of a heading."""
 _UNIT_END = late_pattern(r"\s?[^\W\d_]{1,15}(?:'s)?(?:\s[^\W\d_]{1,15})?[*\s]*[.。]?[*\s]*")
 _SCORE_END = late_pattern(r"\s?(?:分|点|points?|pts?|stars?|/ ?\d+|%)?[\s*)\]]*[.。]?[\s*)\]]*", re.I)
 _BOUND_BEHIND = late_pattern(
-    r"\s?\+|\s(?:or more|or less|or fewer|at least|at most|and (?:above|up|over|more))\b|以上|以下", re.I
+    r"\s?\+|\s(?:(?:points?|pts?|marks?)\s)?(?:or (?:more|less|fewer|higher|lower|better|above|below)|at least|at most"
+    r"|and (?:above|up|over|more))\b|-(?=\s*(?:\Z|\n))|以上|以下",
+    re.I,
 )
 _BOUND = late_pattern(
     r"(?:could be|might be|may be|maybe|perhaps|possibly|better than|worse than|closer to|short of|shy of"
     r"|least|most|more than|less than|fewer than|over|under|above|below|up to|between|greater than"
-    r"|smaller than|larger than|beyond|[<>≤≥]|至少|至多|超过|不到|少于|多于|大于|小于)\s?=?\s?(?:the |a )?[$€£¥]?\s?\Z",
+    r"|smaller than|larger than|beyond|[<>≤≥]|至少|至多|超过|不到|少于|多于|大于|小于)\s?=?\s?(?:the "
+    r"|a )?[$€£¥]?\s?\Z",
     re.I,
 )

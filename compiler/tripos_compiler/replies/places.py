@@ -9,15 +9,16 @@ from typing import NamedTuple
 
 from tripos_compiler.replies.text import ReplyText, late_pattern
 
-_BOXED = late_pattern(r"\\boxed\s{0,9}\{|\\fbox\s{0,9}\{|\\.|[{}]", re.DOTALL)
+_BOXED = late_pattern(r"\\{1,2}(?:boxed|fbox)\s{0,9}\{|\\.|[{}]", re.DOTALL)
 _FIELD = late_pattern(
-    r"[\"'](?:(?:正确|最终)?(?:答案|选项|判断)|(?:final_|correct_|my_)?(?:answers?|choice|option|verdict|judge?ment"
+    r"[\"'](?P<name>(?:正确|最终)?(?:答案|选项|判断)|(?:final_|correct_|my_)?(?:answers?|choice|option|verdict|judge?ment"
     r"|result"
     r"|value))[\"']"
-    r"\s{0,9}:\s{0,9}(\[[^\]]{0,2000}\]|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'(?=\s*[,}])|true\b|false\b"
+    r"\s{0,9}:\s{0,9}(?P<value>\[[^\]]{0,2000}\]|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'(?=\s*[,}])|true\b|false\b"
     r"|-?\d[\d.]{0,40}(?=\s*[,}]))",
     re.IGNORECASE,
 )
+_OBJECT_ENDS = late_pattern(r"[{}]")
 _TAG = late_pattern(
     r"<((?:final_?)?answer|verdict|label|choice|rating|result)>(.{1,2000}?)(?:</\1>|\Z)", re.IGNORECASE | re.DOTALL
 )
@@ -53,7 +54,8 @@ def code_block(text: str) -> str:
 
     A block is between lines with three backticks or tildes; that the longest counts is the rule of EvalPlus. One that
     is never closed ends with the text. Where a block is indented, as in a list, the indent of its first fence is no
-    code. The text around a block, its language and the thinking of a model are none either.
+    code, and neither are the signs of a quotation of Markdown. The text around a block, its language and the thinking
+    of a model are none either.
 
     >>> code_block("Here:\\n```python\\ndef f():\\n    return 1\\n```\\nDone."), code_block("x = 1")
     ('def f():\\n    return 1', 'x = 1')
@@ -62,8 +64,13 @@ def code_block(text: str) -> str:
     """
     answer = ReplyText.parse(text).answer
     blocks: list[list[str]] = []
-    indent, fence, is_quoted = "", "", False
-    for line in answer.splitlines():
+    indent, fence, depth, is_quoted = "", "", 0, False
+    for raw in answer.splitlines():
+        if not fence:
+            depth = _depth_of_quoted_fence(raw)
+        elif depth and _quotation(raw).count(">") < depth:
+            blocks[-1], fence, depth = _without_indent(blocks[-1], indent), "", 0  # the quotation ends
+        line = _without_quotation(raw, depth)
         found = _FENCE.fullmatch(line)
         if fence:
             if found is not None and _closes(found, indent, fence):
@@ -79,6 +86,27 @@ def code_block(text: str) -> str:
         blocks[-1] = _without_indent(blocks[-1], indent)
     written = ["\n".join(block) for block in blocks]
     return max(written, key=len) if written else answer.strip()
+
+
+_QUOTATION = late_pattern(r"[ ]{0,3}(?:>[ ]?)*")
+
+
+def _quotation(line: str) -> str:
+    """Return the signs of Markdown's quotations at the beginning of a line."""
+    return _QUOTATION.match(line)[0]  # type: ignore[index]
+
+
+def _depth_of_quoted_fence(line: str) -> int:
+    """Return the number of quotations in which a line is a fence; 0 if it is none, or not quoted."""
+    quotation = _quotation(line)
+    return quotation.count(">") if _FENCE.fullmatch(line[len(quotation) :]) is not None else 0
+
+
+def _without_quotation(line: str, depth: int) -> str:
+    """Return a line without the signs of so many quotations, each with one blank."""
+    for _ in range(depth):
+        line = re.sub(r"\A[ ]{0,3}>[ ]?", "", line, count=1)
+    return line
 
 
 def _closes(found: re.Match[str], indent: str, fence: str) -> bool:
@@ -133,7 +161,8 @@ def last_box(text: str) -> Box | None:
 
 
 def field_of(text: str) -> str | None:
-    """Return the value of the last JSON field with the name of an answer; for a list its elements as written.
+    """Return the value of the last JSON field with the name of an answer; for a list its elements as written. It is
+    empty if its object has the same name again with another value.
 
     >>> field_of('{"answer": "B", "explanation": "The answer A is wrong"}'), field_of("answer: B")
     ('B', None)
@@ -141,13 +170,29 @@ def field_of(text: str) -> str | None:
     fields = deque(answer_fields(text), 1)
     if not fields:
         return None
+    if has_conflicting_fields(text):
+        return ""
     value: str = text[slice(*fields[0])]
-    return value[1:-1].replace('\\"', '"') if value[0] in "\"'" else value
+    if value[0] not in "\"'":
+        return value
+    return value[1:-1].replace('\\"', '"').replace("\\\\", "\\")
 
 
 def answer_fields(text: str) -> Iterator[tuple[int, int]]:
     """Yield the start and end of the values of JSON fields with the name of an answer."""
-    return (field.span(1) for field in _FIELD.finditer(text))
+    return (field.span("value") for field in _FIELD.finditer(text))
+
+
+def has_conflicting_fields(text: str) -> bool:
+    """Return true if the object with the last answer has its name twice, with different values.
+
+    >>> has_conflicting_fields('{"answer": "A", "answer": "B"}'), has_conflicting_fields('{"answer": "A"}')
+    (True, False)
+    """
+    *_, one, last = (None, None, *deque(_FIELD.finditer(text), 2))
+    if one is None or last is None or one["value"] == last["value"]:
+        return False
+    return one["name"].casefold() == last["name"].casefold() and not _OBJECT_ENDS.search(text, one.end(), last.start())
 
 
 def tag_of(text: str) -> str | None:

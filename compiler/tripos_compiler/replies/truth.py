@@ -20,11 +20,12 @@ _YES = (
     r"|exactly)(?! not)|i (?:do )?think so"
     r"|i believe so|(?:it|this|that|he|she|they) (?:is|does|do|are|was|did|has|have)(?=\W*\Z)|ja|wahr|richtig|stimmt"
     r"|oui|vrai"
-    r"|exact|sí|verdadero|cierto|correcto|да|верно|правда|правильно|نعم|صحيح|はい|正しい"
+    r"|(?:c'est )?exact|sí|verdadero|cierto|correcto|да|верно|правда|правильно|نعم|صحيح|はい|正しい"
     r"|没有错|肯定的|是的|是(?![非否不])|对的|对|正确的|正确|没错|属实|成立|真的|真|可以|能|会(?=\W|\Z)"
 )
 _NO = (
-    r"no|nope|not (?:true|correct|right|accurate|really|at all|the case)|false|incorrect|wrong|untrue|inaccurate"
+    r"no|nope|no es (?:verdad|cierto|correcto)|no way|by no means|(?:ce )?n'est pas (?:vrai|exact|correct)"
+    r"|not (?:true|correct|right|accurate|really|at all|the case)|false|incorrect|wrong|untrue|inaccurate"
     r"|negative|(?:of course|certainly|absolutely|definitely|probably|i'm afraid|i am afraid|i guess) not"
     r"|i (?:do not|don't) (?:think|believe) so|(?:it|this|that|he|she|they) (?:\w+n't|(?:is|does|do|are|was|did|has"
     r"|have) not)(?=\W*\Z)"
@@ -36,13 +37,14 @@ _NO = (
 )
 _WORD = rf"(?:(?P<no>{_NO})|(?P<yes>{_YES}))"
 _WORD_OR_LETTER = rf"(?:(?P<no>{_NO}|(?-i:F))|(?P<yes>{_YES}|(?-i:T)))"
-_PLAIN_END = rf"(?![^\W_{_CJK}]|'\w|-\w)(?=\W|\Z|的(?=\W|\Z)|了|吧|啊|呀|因为|由于|です|だ)(?!\s?\d)"
+_PLAIN_END = rf"(?![^\W_{_CJK}]|'\w|-\w)(?=\W|\Z|的(?=\W|\Z)|了|吧|啊|呀|因为|由于|です|だ)(?![^\S\n]?\d)"
 """End of a word that is not a part of a longer one: `对于` and `正确率` say nothing."""
 _GOES_ON = (
     r"(?=\s*(?:\Z|[\n.,;:!。，；：！、)\]}\"'*|–—-]|\((?!\w\))|because|since|as|it|that|this|the|there|he|she|they|we"
     r"|you"
     r"|i\b|but"
-    r"|not|although|though|however|actually|indeed|exactly|sir|definitely|absolutely|of course|if|when|in (?:this|that"
+    r"|not|although|though|however|actually|indeed|exactly|sir|definitely|absolutely|of course|if|otherwise"
+    r"|when|in (?:this|that"
     r"|fact)|based|according|given|only|for the|both|all|and|"
     rf"[{_CJK}\u0400-\u04ff\u0600-\u06ff]))"
 )
@@ -70,7 +72,8 @@ _COPULA = late_pattern(
     re.IGNORECASE,
 )
 _LABEL = late_pattern(
-    r"(?:\b(?:answer|verdict|conclusion|judge?ment|decision|result|(?:final|overall)(?=\s?:)|antwort|réponse|respuesta)[\"']?(?:,\s\w+,"
+    r"(?:\b(?:answer|verdict|conclusion|judge?ment|decision|result|(?:final|overall)(?=\s?:)|antwort|réponse"
+    r"|respuesta)[\"']?(?:,\s\w+,"
     r"| to (?:your|the|this) \w+)?\s{0,3}"
     r"(?:(?:is|would be|should be|must be|remains|ist|est|es)\s{0,2}"
     r"(?:therefore|thus|clearly|definitely|actually|simply|a clear|a|an)?\s{0,2}:?|:|=)"
@@ -81,11 +84,15 @@ _LABEL = late_pattern(
     re.IGNORECASE | re.MULTILINE,
 )
 _HEADED = late_pattern(
-    rf"(?:\A|(?<=[\n.;,]))\W{{0,6}}[^\W\d][\w -]{{0,30}}:\s{{0,2}}[\"'“(\[{{]{{0,3}}{_WORD}{_PLAIN_END}", re.IGNORECASE
+    rf"(?:(?:\A|(?<=[\n.;,]))\W{{0,6}}[^\W\d][\w -]{{0,30}}:\s{{0,2}}[\"'“(\[{{]{{0,3}}"
+    rf"|(?:\A|(?<=\n))\s{{0,6}}\(?(?:\d{{1,2}}|[a-h])[.)、]\s{{0,3}})(?:{_WORD}{_PLAIN_END}{_GOES_ON})",
+    re.IGNORECASE,
 )
-"""Truth of one of several parts, as in `Relevance: yes`; different ones say nothing of the whole."""
+"""Truth of one of several parts, as in `Relevance: yes` or `2. No`; different ones say nothing of the whole."""
 _PARTLY = late_pattern(
-    r"(?:但是?|不过|\b(?:but|though|although|however)\b)[^.。!?\n]{0,20}?"
+    r"(?:(?:但是?|不过)[^.。!?\n]{0,12}?|\b(?:but|though|although|however)\b\W{0,2}"
+    r"(?:(?:it|this|that|the (?:statement|claim|answer|sentence|assertion)|which|only|is|'s|was|still|also|just"
+    r"|perhaps)\W{1,2}){0,5})"
     r"(?:不完全|不全|部分|\bnot (?:entirely|completely|fully|quite|wholly)|\bpart(?:ly|ially))\s?"
     r"(?:正确|对|准确|(?:true|correct|right|accurate)\b)",
     re.IGNORECASE,
@@ -122,7 +129,8 @@ _UNDECIDED = late_pattern(
     r"|perhaps|maybe|possibly"
     r"|cannot (?:be )?(?:say|said|tell|told|determined?|know|decide|judge|verify|confirm)|unclear|unsure|uncertain"
     r"|doubt\w*"
-    r"|said to be|assum\w+|suppos\w+|claims that|claimed|sounds?|seems?|appears?|whether|if)\b"
+    r"|said to be|assum\w+|suppos\w+|claims that|claimed|(?:claim|idea|belief|notion|myth|view) that"
+    r"|(?<!\bi )(?:says|said|thinks|thought)(?=\s*\Z)|sounds?|seems?|appears?|whether|if)\b"
     r"|(?:\bnot|n't|\bno) (?:necessarily|entirely|completely|fully|quite|wholly|exactly|always|sure|certain|clear"
     r"|known?|say"
     r"|tell|determine|decide|enough|only|just|both|judge|verify|confirm)\b"
@@ -137,12 +145,16 @@ BOTH_TRUTHS = late_pattern(
 )
 """Both truth values in one phrase, which says neither."""
 _SENTENCE = late_pattern(r"[^.!?。！？\n]*(?:[.!?。！？\n]|\Z)")
-_REASON_SENTENCE = late_pattern(r"(?<=[。.!?;；\n])\s{0,3}(?:因为|由于|because\b|since\b)[^。.!?\n]*", re.IGNORECASE)
+_REASON_SENTENCE = late_pattern(
+    r"\bcorrect me if i(?:'m| am) wrong,?(?: but)?|(?<=[。.!?;；\n])\s{0,3}(?:因为|由于|because\b|since\b)[^。.!?\n]*",
+    re.IGNORECASE,
+)
 _ASKS_EITHER = late_pattern(r"(?:是不是|对不对|是否[^,。?]{0,20})[?？,:]")
 _LONGEST_QUESTION = 300
 _LONGEST_CLAUSE = 300
 _PLEASANTRY = late_pattern(
-    r"\A\W{0,3}(?:thank|thanks|great|good|excellent|nice|interesting|hello|hi|sure|okay|ok"
+    r"\A\W{0,3}(?:let me think|let me see|let's (?:think|see)|hmm|thank|thanks|great|good|excellent|nice"
+    r"|interesting|hello|hi|sure|okay|ok"
     r"|happy to)\b[^.!?\n,]{0,60}[.!]\s+(?=\S)",
     re.IGNORECASE,
 )
@@ -152,6 +164,12 @@ _OF_A_PERSON = late_pattern(
     r"(?:\b(?:student|user|candidate|pupil|learner)(?:'s)? (?:answer|reply|response|choice|says|said|wrote)"
     r"|(?:学生|考生|用户)的?(?:答案|回答|选择))"
     r"\W{0,3}(?:(?:is|was|是|为)\W{0,3})?(?:yes|no|true|false|对|错|是|否|不是)\W*\Z",
+    re.IGNORECASE,
+)
+_OTHERS_SAY = late_pattern(
+    r"\b(?:some|many|most|people|others|critics|experts|they|he|she|students?|users?)\b[^.;,\n]{0,30}"
+    r"\b(?:say|says|said|think|thinks|believe|believes|claim|claims|argue|argues|answer"
+    r"|answers)\s(?:that )?(?:yes|no|true|false|right|wrong|(?:in)?correct)\W*\Z",
     re.IGNORECASE,
 )
 _BOOL_FIELD = late_pattern(r"[\"']\s{0,3}:\s{0,3}(true|false)\s{0,3}[,}]", re.IGNORECASE)
@@ -195,12 +213,15 @@ def read_truth(text: str) -> bool | None:
     for form in (field_of(answer), boxed(answer), tag_of(answer)):
         if form is not None:
             return read_truth(form) if form != answer else None
-    if len(fields := _BOOL_FIELD.findall(answer)) == 1:
-        return bool(fields[0].lower() == "true")
+    fields = [field.lower() for field in _BOOL_FIELD.findall(answer)]
+    if len(fields) == 1:
+        return bool(fields[0] == "true")
+    if len(set(fields)) > 1:
+        return None
     said = plain(answer).strip()
     if said.strip(" .") in ("T", "F"):
         return said[0] == "T"
-    if _ONLY_BOTH.match(said) is not None and _CORRECTED.search(said) is None:
+    if says_both(said):
         return None
     head = until_reasons(said).strip()
     for part in dict.fromkeys(filter(None, (head, said))):
@@ -220,16 +241,36 @@ def truth_word(text: str) -> bool | None:
     return None if found is None else found["yes"] is not None
 
 
+def says_both(text: str) -> bool:
+    """Return true if a text is yes and no without any other word, so that it says neither.
+
+    >>> says_both("Correct - no"), says_both("**True** / False"), says_both("Correct: no"), says_both("No, no.")
+    (True, True, False, False)
+    """
+    said = plain(answer_of(text)).strip()
+    return _ONLY_BOTH.match(said) is not None and _CORRECTED.search(said) is None
+
+
 def _read(text: str) -> bool | None:
     text = _REASON_SENTENCE.sub(" ", text)
     text = BOTH_TRUTHS.sub(lambda match: " " if match.start() else "-", text)
     announced = _announced(text)
     if announced is not None:
-        return announced
+        return None if announced and _is_restricted(text) else announced
     if len({_value(part) for part in _HEADED.finditer(text)}) > 1:
         return None
     found = _unannounced(text)
-    return None if found and _PARTLY.search(text) is not None else found
+    return None if found and _is_restricted(text) else found
+
+
+def _is_restricted(text: str) -> bool:
+    """Return true if a sentence that says yes restricts it, or the next one begins with the restriction."""
+    for restriction in _PARTLY.finditer(text):
+        start, _ = sentence_around(text, *restriction.span())
+        ahead = text[start : restriction.start()]
+        if not re.search(r"\w", ahead) or _OPENS.match(ahead.lstrip()) or _LABEL.search(ahead) or _STATED.search(ahead):
+            return True
+    return False
 
 
 def _unannounced(text: str) -> bool | None:
@@ -304,10 +345,10 @@ def _opening(text: str) -> bool | None:
     match = _OPENS.match(text)
     if match is None or _NO_OPENING.match(text) is not None:
         return None
-    start, end = _word(match)
+    end = _word(match)[1]
     if _OF_A_PERSON.search(text[:end]):
         return None
-    rest = text[end : sentence_around(text, start, end)[1]]
+    rest = _TO_STOP.match(text, end)[0]  # type: ignore[index]
     for clause in re.split(r"[,;，；]| but | and ", rest)[1:]:
         other = _OPENS.match(clause.strip())
         if other is not None and _value(other) is not _value(match) and _PARTIAL.search(clause):
@@ -315,6 +356,7 @@ def _opening(text: str) -> bool | None:
     return None if _PARTIAL.match(rest) and _OTHERWISE.search(rest) else _value(match)
 
 
+_TO_STOP = late_pattern(r"[^.!?。！？\n]*")
 _PARTIAL = late_pattern(r"\W*(?:only |just )?(?:for|in|when|if|otherwise)\b", re.IGNORECASE)
 _OTHERWISE = late_pattern(r"\b(?:no|false|yes|true|otherwise|not)\b", re.IGNORECASE)
 _SENTENCES = late_pattern(r"(?<=[.!?。！？;；…])\s*")
@@ -331,7 +373,7 @@ def _closing(text: str) -> bool | None:
     last = _last_sentence(text)[-200:]
     if not last:
         return None
-    if _CONDITION.search(last) or _OF_A_PERSON.search(last):
+    if _CONDITION.search(last) or _OF_A_PERSON.search(last) or _OTHERS_SAY.search(last):
         return None
     match = _CLOSES.search(last)
     return None if match is None or not _COPULA.search(last[: _word(match)[0]]) else _settled(last, match)

@@ -34,6 +34,7 @@ from tripos_compiler.source.inputs import DataError, LocatedText
 from tripos_runtime.datasets.trust import ReadLimits
 
 if TYPE_CHECKING:
+    from openpyxl.cell.cell import Cell, MergedCell
     from openpyxl.worksheet.worksheet import Worksheet
 
 
@@ -186,8 +187,9 @@ def _sheet_rows(file: IO[bytes], same_file: IO[bytes], shown: str) -> Iterator[d
     formulas = load_workbook(same_file, read_only=True)
     columns: list[str] | None = None
     for sheet in values.worksheets:
-        lines = sheet.iter_rows(values_only=True)
-        names = _names(next(lines, ()), f"{shown}, sheet {sheet.title}") if sheet.sheet_state == SHOWN else []
+        lines = sheet.iter_rows()
+        head = [cell.value for cell in next(lines, ())]
+        names = _names(head, f"{shown}, sheet {sheet.title}") if sheet.sheet_state == SHOWN else []
         if any(names) and columns in (None, names):
             columns = names
             yield from _rows(lines, formulas[sheet.title], names, shown)
@@ -211,7 +213,7 @@ def _check_distinct(names: Sequence[str], where: str) -> None:
 
 
 def _rows(
-    lines: Iterator[Sequence[Any]], formulas: Worksheet, names: Sequence[str], shown: str
+    lines: Iterator[Sequence[Cell | MergedCell]], formulas: Worksheet, names: Sequence[str], shown: str
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of a sheet whose first row has been read. `lines` have the results of formulas, `formulas` is the
     same sheet with the formulas."""
@@ -221,7 +223,10 @@ def _rows(
             raise DataError(f"{shown} has a row {number:,}, and a sheet has at most {MOST_ROWS:,}", RESAVE)
         row: dict[str, Any] = {}
         for index, name in enumerate(names):
-            value = line[index] if index < len(line) else None
+            value = line[index].value if index < len(line) else None
+            if name and value is not None and line[index].data_type == ERROR_CELL:
+                message = f"row {number} of {shown} has the error `{value}` under `{name}`"
+                raise DataError(message, "mend its formula, or empty the cell")
             if value is None and index < len(formula_line) and formula_line[index] is not None:
                 # The program that wrote the file saved the formula without its result; the cell is not empty.
                 message = f"row {number} of {shown} has a formula under `{name}` whose value was not saved"
@@ -230,6 +235,10 @@ def _rows(
                 row[name] = _json_value(value)
         if any(value is not None for value in row.values()):
             yield row
+
+
+ERROR_CELL = "e"
+"""openpyxl's type of a cell with an error such as `#N/A`."""
 
 
 def _json_value(value: Any) -> Any:

@@ -34,8 +34,8 @@ STRUCTURE = re.compile(r"""\\.|[{}\[\],:"'“”：，]""", re.DOTALL)
 """The characters that separate the parts of a value, and escaped characters, which do not."""
 CLOSERS = {'"': '"', "'": "'", "“": '”"', "”": '”"'}
 """The quotation marks that begin a string, each with those that may end it."""
-AFTER_STRING = re.compile(r"\s*(?:[,:}\]，：]|\Z)")
-"""What follows the end of a string."""
+AFTER_STRING = re.compile(r"\s*(?:[,:}\]，：]|\Z|//|/\*)")
+"""What follows the end of a string; models write comments too."""
 LIST_START = re.compile(r"""\[\s*["'“{\[\d-]""")
 """The beginning of a list that may be repaired; a bracket before a word is prose."""
 BRACKET = re.compile(r"[{\[]")
@@ -50,10 +50,36 @@ BARE = re.compile(
 `10⁵`."""
 JSON_NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:[eE][-+]?\d+)?")
 """A number that the repair reads as meant."""
-COMMENT = "//"
+COMMENT = re.compile(r"//|/\*")
 WIDE_COLON = re.compile(r"""["”]\s*：""")
 WIDE_COMMA = re.compile(r"""，(?=\s*["“])""")
-DECODER = json.JSONDecoder(parse_constant=lambda _: None)
+
+
+class Conflict:
+    """The value of a name that an object has more than once, with different values: none of them."""
+
+    def __repr__(self) -> str:
+        return self.error
+
+    error = "given twice, differently"
+
+
+CONFLICT = Conflict()
+
+
+def merged(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of names and values, with `CONFLICT` for a name that is repeated with another value.
+
+    >>> merged([("a", 1), ("b", 2), ("b", 2), ("a", 3)])
+    {'a': given twice, differently, 'b': 2}
+    """
+    members: dict[str, Any] = {}
+    for name, value in pairs:
+        members[name] = value if members.setdefault(name, value) == value else CONFLICT
+    return members
+
+
+DECODER = json.JSONDecoder(parse_constant=lambda _: None, object_pairs_hook=merged)
 
 
 @dataclass(frozen=True)
@@ -77,7 +103,7 @@ def find_json_values(text: str) -> list[FoundJson]:
     """
     text = THINKING.sub("", text).strip()
     try:
-        return [FoundJson(_clean(json.loads(text, parse_constant=lambda _: None)))]
+        return [FoundJson(_clean(DECODER.decode(text)))]
     except (ValueError, RecursionError):
         pass
     jsons: list[FoundJson] = []
@@ -125,9 +151,11 @@ def _loosely_read(text: str, steps: list[int]) -> Any:
 
 
 def _repaired(text: str, steps: list[int]) -> dict[str, Any] | list[Any] | None:
-    """Return the value of a text after a repair of its syntax; `None` if it cannot be repaired. `steps` has the number
-    of steps left for all repairs of a reply."""
+    """Return the value of a text after a repair of its syntax; `None` if it cannot be repaired, or if an object has a
+    name twice, of which the repair would drop one. `steps` has the number of steps left for all repairs of a reply."""
     if len(text) > LONGEST_REPAIR or (text.startswith("[") and not LIST_START.match(text)):
+        return None
+    if _repeats_name(text):
         return None
     import json_repair  # rarely needed, and it takes memory
 
@@ -142,10 +170,37 @@ def _repaired(text: str, steps: list[int]) -> dict[str, Any] | list[Any] | None:
     return value if isinstance(value, dict if text.startswith("{") else list) else None
 
 
+def _repeats_name(text: str) -> bool:
+    """Return true if an object in a text has a name more than once."""
+    names: list[set[str]] = []
+    position = begins = 0
+    in_value = False
+    while (mark := STRUCTURE.search(text, position)) is not None:
+        position = mark.end()
+        character = mark[0].replace("：", ":").replace("，", ",")
+        if character in CLOSERS and not text[begins : mark.start()].strip():
+            position = _string_end(text, position, CLOSERS[character]) or len(text)
+        elif character in "{[":
+            names.append(set())
+            begins, in_value = position, False
+        elif character in "}]":
+            names[-1:] = []
+            begins = position
+        elif character == ",":
+            begins, in_value = position, False
+        elif character == ":" and names and not in_value:
+            name = text[begins : mark.start()].strip(" \t\r\n\"'“”")
+            begins, in_value = position, True
+            if name in names[-1]:
+                return True
+            names[-1].add(name)
+    return False
+
+
 def _quoted(match: re.Match[str]) -> str:
     """Return the replacement of a match of `BARE`: a number in a notation that JSON does not have becomes a string."""
     number = match[3]
-    if number is None or JSON_NUMBER.fullmatch(number) is not None or COMMENT in number:
+    if number is None or JSON_NUMBER.fullmatch(number) is not None or COMMENT.search(number):
         return match[0]
     return f"{match[2]}{json.dumps(number.strip(), ensure_ascii=False)}"
 
@@ -257,7 +312,7 @@ def _clean(value: Any) -> Any:
     """Return a value as it can be stored: infinite numbers become null, and texts `storable`."""
     match value:
         case dict():
-            return {_clean(str(name)): _clean(part) for name, part in value.items()}
+            return merged((_clean(str(name)), _clean(part)) for name, part in value.items())
         case list():
             return [_clean(part) for part in value]
         case str():

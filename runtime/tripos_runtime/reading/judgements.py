@@ -11,7 +11,7 @@ from tripos_compiler.replies.names import fold
 from tripos_compiler.replies.number_tokens import DEFAULT
 from tripos_compiler.replies.text import ReplyText
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.reading.json_values import FoundJson, find_json_values
+from tripos_runtime.reading.json_values import CONFLICT, FoundJson, find_json_values
 from tripos_runtime.reading.plain_text import (
     AmbiguousNumberError,
     has_unread_brackets,
@@ -121,7 +121,7 @@ def _reads(metrics: Sequence[Metric], found: FoundJson, locale: str) -> MetricRe
             continue
         score = _score(by_name[metric], entry, locale)
         if reads[metric] is not missing and reads[metric].value != score.value:
-            score = _failure("given twice, differently")
+            score = _failure(CONFLICT.error)
         reads[metric] = score
     reads.extra = tuple(extra)
     return reads
@@ -194,6 +194,8 @@ def _score(metric: Metric, entry: Any, locale: str) -> MetricRead:
         if len(scores) != 1:
             return _failure("no score" if not scores else "more than one score", reason)
         entry = scores[0]
+    if entry is CONFLICT:
+        return _failure(CONFLICT.error, reason)
     if entry is None:
         return _failure("null", reason)
     if isinstance(entry, bool) or not isinstance(entry, int | float | str):

@@ -38,7 +38,15 @@ from tripos_compiler.replies.places import boxed
 from tripos_compiler.replies.text import ReplyText
 from tripos_compiler.replies.truth import read_truth
 from tripos_compiler.source.data_classes import dataclass
-from tripos_runtime.reading.json_values import FoundJson, NotExact, exact_json, find_json_values, parts_around_json
+from tripos_runtime.reading.json_values import (
+    CONFLICT,
+    FoundJson,
+    NotExact,
+    exact_json,
+    find_json_values,
+    merged,
+    parts_around_json,
+)
 from tripos_runtime.reading.judgements import REASON_KEYS
 from tripos_runtime.reading.plain_text import (
     BRACKET,
@@ -105,6 +113,10 @@ def as_bool(raw: Any) -> bool:
     """Return a truth value, which may also be a word such as `yes`."""
     if isinstance(raw, bool):
         return raw
+    if isinstance(raw, list) and raw:
+        if len(raw) == 1:
+            return as_bool(raw[0])
+        raw = ", ".join(str(part).lower() for part in raw)  # `[[Yes, true]]`
     truth = read_truth(raw) if isinstance(raw, str) else None
     if truth is None:
         raise Unreadable(f"`{shorten(str(raw))}` is neither yes nor no")
@@ -249,6 +261,8 @@ BESIDES = REASON_KEYS | {
 """The names of fields that an object may have besides its only value."""
 OTHERS = ("student", "correct", "reference", "expected", "gold", "学生", "正确", "参考", "标准")
 """Prefixes of fields that are not the model's answer."""
+BRACKETED = re.compile(r"\[\[([^\[\]\n]{1,80})\]\]")
+"""A verdict in double brackets."""
 WHOLE_LIST = re.compile(r"\s*(?:```\w*\s*)?\[[^\[\]]*\]\s*(?:```)?\s*")
 """A reply that is one list."""
 REFUSED = "the model refused to answer"
@@ -297,6 +311,9 @@ def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT
     if isinstance(type, ChoiceType) and not differ_in_letters(type.values):
         # Brackets other than an object's enclose a name such as `A>B`.
         jsons = [found for found in jsons if isinstance(found.value, dict)]
+    if isinstance(without_optional(type), ChoiceType | BoolType) and len(jsons) > 1:
+        jsons = [found for found in jsons if not isinstance(found.value, list)]  # `[[A]] or [[B]]` gives none of them
+        text = BRACKETED.sub(r"\1", text)
     errors: list[str] = []
     for found in jsons:
         try:
@@ -360,7 +377,7 @@ class _ValueReader:
         if isinstance(type, RecordType):
             return self._record(type, raw, complete=complete)
         if isinstance(raw, dict) and not isinstance(without_optional(type), JsonType):
-            named = {fold(name): part for name, part in reversed(raw.items())}
+            named = merged((fold(name), part) for name, part in raw.items())
             wrapper = next((name for name in WRAPPERS if name in named), None)
             if wrapper is not None:
                 raw = named[wrapper]
@@ -428,6 +445,8 @@ class _ValueReader:
         """Return a value of the type from a JSON value or a text."""
         if isinstance(type, OptionalType):
             return self._optional(type.of, raw)
+        if raw is CONFLICT:
+            raise Unreadable(CONFLICT.error)
         if raw is None:
             raise Unreadable("the value is null")
         match type:
@@ -466,6 +485,8 @@ class _ValueReader:
             if len(inner) != 1 or fold(str(next(iter(inner)))).startswith(OTHERS):
                 break
             (raw,) = inner.values()
+        if raw is CONFLICT:
+            raise Unreadable(CONFLICT.error)
         if not isinstance(raw, str):
             return raw
         number = self._number(raw, scale)
@@ -553,7 +574,7 @@ class _ValueReader:
 
 def _by_field(type: RecordType, raw: dict[str, Any]) -> dict[str, Any]:
     """Return the values of an object by the fields of a record, by their exact names or else by their folded ones."""
-    folded = {fold(name): part for name, part in reversed(raw.items())}
+    folded = merged((fold(name), part) for name, part in raw.items())
     return {
         name: raw[name] if name in raw else folded[fold(name)]
         for name in type.fields

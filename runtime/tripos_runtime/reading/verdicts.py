@@ -108,7 +108,7 @@ def _truth(said: str, alone: bool) -> bool:
     """Return the truth value that a verdict is: all of it, or if not `alone`, its first clause. Raises `Unreadable`,
     also if the next clause is the other value."""
     first, *more = (clause.strip(" *_`\"'") for clause in CLAUSE_END.split(said.strip(), maxsplit=2)[:2])
-    value = truth_word(said) if alone else as_bool(first)
+    value = _one_truth(said) if alone else as_bool(first)
     try:
         contradicts = not alone and any(as_bool(clause) != value for clause in more)
     except Unreadable:
@@ -116,6 +116,14 @@ def _truth(said: str, alone: bool) -> bool:
     if value is None or contradicts:
         raise Unreadable(f"`{shorten(said)}` is not one of yes and no")
     return value
+
+
+def _one_truth(said: str) -> bool | None:
+    """Return the truth value of all the words of a verdict, such as `Yes, true`; None if they differ."""
+    words = {truth_word(word) for word in (said, *CLAUSE_END.split(said.strip()))}
+    values = words - {None}
+    whole = truth_word(said)
+    return whole if whole is not None or len(words) > 2 or len(values) != 1 else values.pop()
 
 
 def _number(said: str, alone: bool, scale: int | None, locale: str) -> int | float:

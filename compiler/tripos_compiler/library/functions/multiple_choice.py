@@ -21,10 +21,10 @@ from tripos_compiler.replies.choices import (
     index_of,
     letters_at,
 )
-from tripos_compiler.replies.frames import plain
+from tripos_compiler.replies.frames import NO_DOUBT, Frame, frame_of, plain
 from tripos_compiler.replies.places import boxed, field_of, until_reasons
 from tripos_compiler.replies.text import answer_of, late_pattern
-from tripos_compiler.replies.truth import BOTH_TRUTHS, is_hedged, read_truth, without_questions
+from tripos_compiler.replies.truth import BOTH_TRUTHS, is_hedged, read_truth, says_both, without_questions
 
 # Options by letter
 
@@ -215,14 +215,15 @@ _HELD = late_pattern(rf"({_SEVERAL}){_OF_IT}(?:正确|对(?![A-Za-z于比])|符�
 _RIGHT = "对(?![于比称角顶应照话象立方外数流面手策抗待付])"
 """`对` as a verdict, not the beginning of a word such as `对于` or `对顶角`."""
 _TRUE = (
-    rf"没错|不错|没有?错误|无误|正确|(?<![针面绝相反应成配校派]){_RIGHT}|属实"
+    rf"没错|不错|没有?错误?|无误|正确|(?<![针面绝相反应成配校派]){_RIGHT}|属实"
     r"|准确"
     r"|真命题|√|✓|✔|☑|✅|true|t|yes|right|correct"
 )
 _FALSE = (
     r"(?:不|并?非|不能(?:判断|说|算)[为是]?|未必)(?:是|太|完全|够|很)?(?:正确|对|准确|属实)|有误"
     r"|(?<![不交])错误?(?![落综过别])"
-    r"|假命题|×|✗|✘|✕|❌|☒|╳|☓|false|f|(?:not|isn't|is n't|aren't) (?:true|right|correct)|no(?! idea)|wrong|incorrect"
+    r"|假命题|×|✗|✘|✕|❌|☒|╳|☓|false|f|(?:not|isn't|is n't|aren't) (?:true|right|correct)|wrong|incorrect"
+    r"|no(?=\s*(?:[.,;:!()—–-]|\Z|(?:because|since|as|it|that|this)\b))"
 )
 _UNSAID = r"未提[及到]|没有?提[及到]|not given|not mentioned|doesn't say|does not say|ng|n"
 _VERDICT = late_pattern(
@@ -233,6 +234,8 @@ _NO_VERDICT = late_pattern(
     r"|正确的?[^\s,.。;:!?]{0,6}?(?:应该?[是为]?|[是为])(?=.)"
 )
 """Question, or statement of what would be right instead."""
+_OPPOSITES = late_pattern(r"对错(?!误)|(?<!不)错对|[√✓✔✅]\s?[×✗✘❌]|[×✗✘❌]\s?[√✓✔✅]")
+"""Both verdicts side by side, of which one answer has neither."""
 _ALONE = {
     **dict.fromkeys(("是", "是的", "真", "A", "Y"), "T"),
     **dict.fromkeys(("否", "不是", "假", "B", "X", "x"), "F"),
@@ -298,7 +301,7 @@ def right_or_wrong(answer: str | Collection[str], parts: int = 1) -> list[str]:
     text = normalised_answer(answer)
     if parts > 1:
         return read_parts(_QUESTION.sub("", text), parts, _verdict_of, _all_verdicts)
-    if _ASKS.search(text):
+    if _ASKS.search(text) or says_both(text):
         return []
     told = None if _UNSAID_ALONE.search(text) else read_truth(answer)
     return read_marked(text, _verdict_of) if told is None else ["T" if told else "F"]
@@ -341,6 +344,7 @@ def _all_letters(said: str) -> list[str]:
 
 def _verdict_of(said: str) -> list[str]:
     """Return the verdict of one answer."""
+    said = NO_DOUBT.sub(" ", _OPPOSITES.sub(" ", said))
     bare = said.strip(_AROUND)
     first = re.split(r"[。.!?\n;,]", bare)[0].strip(_AROUND)
     for alone in (bare, first):
@@ -363,7 +367,11 @@ def _verdict_of(said: str) -> list[str]:
 
 def _verdicts(said: str) -> list[re.Match[str]]:
     """Return the verdicts in a text, without hedged ones."""
-    return [verdict for verdict in _VERDICT.finditer(said) if not is_hedged(said, verdict.start())]
+    return [
+        verdict
+        for verdict in _VERDICT.finditer(said)
+        if not is_hedged(said, verdict.start()) and frame_of(said, *verdict.span()) is not Frame.OPEN
+    ]
 
 
 def _all_verdicts(said: str) -> list[str]:
