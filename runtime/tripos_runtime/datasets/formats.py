@@ -235,6 +235,8 @@ def _rows(
 def _json_value(value: Any) -> Any:
     """Return a value as JSON. In a text, the characters that a workbook has to escape are restored."""
     match value:
+        case datetime() if value.time() == time.min:  # openpyxl gives a date as its midnight
+            return DateCell(value.date().isoformat())
         case datetime() | date() | time():
             return DateCell(value.isoformat())
         case str():
