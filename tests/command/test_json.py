@@ -14,6 +14,7 @@ from tripos.settings.options import JSON, PARAMETERS
 WITHOUT = {
     "completion": "its output is a script for a shell",
     "lsp": "it speaks the protocol of editors",
+    "mcp": "it speaks the protocol of agents",
     "import tree": "its output is a tree in YAML",
 }
 """Commands without the option, with the reason."""

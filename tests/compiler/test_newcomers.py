@@ -80,6 +80,21 @@ NEEDS_ROW = 'mean({}, where: item.kind == "sum")'
             "`tripos docs functions --text` lists them",
         ),
         (
+            "",
+            'ask other by candidate { prompt """\n    {{ bullets(["<{{ n }}>" each n in ("a", "b")]) }}\n    """ }',
+            "",
+            "a hole ends at the first `}}`, and here that stands inside of a text",
+            "write the text with holes as a `let` before, and its name in this hole",
+        ),
+        (
+            "",
+            "score long = length(item.question) > 5",
+            "",
+            "this score depends on no reply of the compared role",
+            "score something that depends on a reply of the role under test, such as `answer.text`; what the rows or a "
+            "`retrieve` show is a measure of the scenario: `measure NAME = mean(…)`",
+        ),
+        (
             'scorer g(reply: text) by judge {\n  prompt "{{ reply }}"\n  gives { why text, fine bool } in last\n}\n',
             "score g = g(reply.text)",
             "",

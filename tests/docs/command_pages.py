@@ -57,6 +57,7 @@ GUIDES = {
     "store": "share-a-store",
     "completion": "start-from-a-template",
     "lsp": "set-up-your-editor",
+    "mcp": "use-a-coding-agent",
 }
 """The how-to page of each command."""
 

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tripos_runtime.datasets.formats import DOCUMENT_SUFFIXES, PACKED, ROW_SUFFIXES
+
 ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 SCRIPT = ROOT / ".github/actions/check.sh"
@@ -142,6 +144,23 @@ def test_the_hooks_call_verbs_that_are_there() -> None:
 
     assert {each["entry"].split()[1] for each in HOOKS} == {"fmt", "check"} <= set(COMMANDS)
     assert all(re.search(each["files"], "specs/mine.tripos") for each in HOOKS)
+
+
+@pytest.mark.parametrize("packed", ["", *PACKED])
+def test_the_hook_that_checks_runs_for_every_kind_of_file_that_a_spec_reads(packed: str) -> None:
+    [check] = (each for each in HOOKS if each["id"] == "tripos-check")
+    for suffix in (".tripos", ".py", *ROW_SUFFIXES, *DOCUMENT_SUFFIXES):
+        assert re.search(check["files"], f"data/items{suffix}{packed}"), suffix
+    assert not re.search(check["files"], "README.md")
+
+
+def test_what_the_action_installs_is_cached() -> None:
+    steps = ACTION["runs"]["steps"]
+    cached = next(each["with"] for each in steps if each.get("uses", "").startswith("actions/cache@"))
+    assert cached["path"] == "~/.cache/pip" and "github.action_ref" in cached["key"]
+    for name in ("ci", "nightly"):
+        workflow = (ROOT / f".github/workflows/{name}.yml").read_text("utf-8")
+        assert workflow.count("cache: pip") == workflow.count("actions/setup-python@")
 
 
 def test_the_page_names_the_inputs() -> None:

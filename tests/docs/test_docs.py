@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import io
 import itertools
 import json
@@ -136,6 +137,26 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     return tmp_path
+
+
+def test_the_list_of_pages_for_models_is_current(tmp_path: Path) -> None:
+    made = importlib.util.spec_from_file_location("build", DOCS / "site/build.py")
+    assert made is not None and made.loader is not None
+    build = importlib.util.module_from_spec(made)
+    sys.modules["build"] = build
+    try:
+        made.loader.exec_module(build)
+        current = build.llms_text(tmp_path, build.write_pages(tmp_path))
+    finally:
+        del sys.modules["build"]
+    path = DOCS / "llms.txt"
+    if os.environ.get("TRIPOS_UPDATE_GOLDEN"):
+        path.write_text(current, "utf-8")
+    assert path.read_text("utf-8") == current
+    targets = re.findall(r"\]\(([^)]+\.md)\)", current)
+    assert targets[0] == "language/one-page.md"
+    assert set(targets) == {page for page in PAGES if page not in (*READMES, "index.md", "examples/README.md")}
+    assert all((DOCS / target).is_file() for target in targets)
 
 
 FIRST_PAGES = (README, "tutorials/first-benchmark.md")

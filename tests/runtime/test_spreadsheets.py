@@ -41,7 +41,7 @@ def test_rows_with_nothing_in_them_are_left_out(tmp_path: Path) -> None:
 def test_a_date_is_text_and_a_truth_value_one(tmp_path: Path) -> None:
     book = book_of(scores=[["day", "moment", "good"], [date(2026, 1, 2), datetime(2026, 1, 2, 3, 4), True]])
     [row] = read(book, tmp_path)
-    assert row == {"day": "2026-01-02T00:00:00", "moment": "2026-01-02T03:04:00", "good": True}
+    assert row == {"day": "2026-01-02", "moment": "2026-01-02T03:04:00", "good": True}
 
 
 def test_further_sheets_count_where_they_have_the_same_columns(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def main(context: Context) -> Outcome:
 
 def _data(form: str, diagnostics: list[Diagnostic], silenced: list[Silenced]) -> object:
     """Return the diagnostics for JSON, or as a log of SARIF."""
-    if form == "json":
+    if form != "sarif":
         return to_data(diagnostics, silenced)
     from tripos_compiler.diagnostics.renderers import to_sarif
 

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from tripos_compiler.plan import Plan
     from tripos_runtime.datasets.data_files import DataFolders
     from tripos_runtime.datasets.trust import Trust
+    from tripos_runtime.scheduling.budget import Budget
     from tripos_warehouse.errors import StoreError
     from tripos_warehouse.store.store import Store
     from tripos_warehouse.tables.model import Table
@@ -183,6 +184,12 @@ class Context:
         self._read: list[Store] = []
         self._written: list[Store] = []
         self._damage: list[StoreError] = []
+
+    budget: Budget | None = None
+    """A budget that earlier runs of this process have spent from; None for that of the settings."""
+
+    def check_models(self, names: Iterable[str]) -> None:
+        """Raise `TriposError` for a model that this command may not ask. A command in a terminal may ask any."""
 
     @property
     def trust(self) -> Trust:

@@ -12,11 +12,12 @@ import webbrowser
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from tripos.cli.context import Context, Outcome, Styled
-from tripos.terminal import is_colored, show_message, terminal_width
+from tripos.terminal import is_colored, message, show_message, terminal_width
 from tripos_compiler.constructs.reference import page_of
 from tripos_compiler.constructs.table import CONSTRUCTS
 from tripos_compiler.diagnostics.codes import CODES, find_page
@@ -242,6 +243,9 @@ def docs_main(context: Context) -> Outcome:
     if not (HANDBOOK / "index.html").is_file():
         hint = "run `make docs` in a clone of the repository, or read its docs/index.md"
         raise TriposError("R0215", "this installation came without the documentation", hint)
+    if options.search is not None:
+        sections = search_sections(HANDBOOK, options.search)
+        return Outcome(lambda: [section._asdict() for section in sections], _section_lines(sections))
     address = find_address(HANDBOOK, options.page)
     if options.text:
         text = page_text(address)
@@ -251,6 +255,89 @@ def docs_main(context: Context) -> Outcome:
     return Outcome(lambda: {"address": address}, [address])
 
 
+class DocsSection(NamedTuple):
+    """A section of a page that fits a search: what `tripos docs` takes for it, its heading, and its beginning."""
+
+    page: str
+    heading: str
+    text: str
+
+
+def search_sections(handbook: Path, words: str) -> list[DocsSection]:
+    """Return the sections of the pages that fit some words best, the best first; none if no word occurs."""
+    from tripos_runtime.program.retrieval import TermIndex
+
+    sections = _all_sections(handbook)
+    # A heading says what its section is about, so its words count several times.
+    index = TermIndex.of(
+        f"{f'{section.page} {section.heading} ' * HEADING_WEIGHT}{section.text}" for section in sections
+    )
+    values = index.values(words)
+    best = sorted((place for place, value in enumerate(values) if value > 0), key=lambda place: -values[place])
+    return [sections[place]._replace(text=shorten(sections[place].text)) for place in best[:MOST_SECTIONS]]
+
+
+MOST_SECTIONS = 8
+HEADING_WEIGHT = 3
+BEGINNING = 300
+"""The number of characters of a section that a search shows."""
+NOT_SEARCHED = ("CHANGELOG", "contributing/", "examples/", "specs/", "zh/")
+"""Pages that a search leaves out: they say how Tripos is made, or show whole files."""
+
+
+def shorten(text: str) -> str:
+    """Return the beginning of a section on one line."""
+    plain = " ".join(text.split())
+    return plain if len(plain) <= BEGINNING else f"{plain[:BEGINNING].rpartition(' ')[0]} …"
+
+
+@cache
+def _all_sections(handbook: Path) -> tuple[DocsSection, ...]:
+    """Return the sections of all pages, each with its whole text."""
+    found = []
+    for path in sorted(handbook.rglob("*.md")):
+        page = path.relative_to(handbook).with_suffix("").as_posix()
+        if page.startswith(NOT_SEARCHED):
+            continue
+        heading, level, lines = "", 0, list[str]()
+        for marks, line in (*_with_headings(path.read_text("utf-8")), (1, "")):
+            if not 0 < marks <= DEEPEST_SECTION:
+                lines.append(line)
+                continue
+            if heading and (text := MARK.sub("", "".join(lines)).strip()):
+                found.append(DocsSection(page if level == 1 else f"{page}#{anchor_of(heading)}", heading, text))
+            heading, level, lines = line[marks:].strip(), marks, []
+    return tuple(found)
+
+
+DEEPEST_SECTION = 3
+
+
+def anchor_of(heading: str) -> str:
+    """Return the anchor of a heading.
+
+    >>> anchor_of("How `words` are counted")
+    'how-words-are-counted'
+    """
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def _with_headings(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a page, each with the number of its marks if it is a heading, or else 0."""
+    fenced = False
+    for line in text.splitlines(keepends=True):
+        fenced ^= line.lstrip().startswith(FENCE)
+        yield 0 if fenced else len(line) - len(line.lstrip("#")), line
+
+
+def _section_lines(sections: Sequence[DocsSection]) -> Iterator[str]:
+    for section in sections:
+        yield f"{section.page}  {section.heading}"
+        yield from (f"  {line}" for line in wrap(section.text, terminal_width() - 2))
+    if not sections:
+        yield message("no page has one of these words")
+
+
 def page_text(address: str) -> str:
     """Return the Markdown of a page, given its address; of an address with an anchor, the section of that heading."""
     parts = urlsplit(address)
@@ -258,15 +345,12 @@ def page_text(address: str) -> str:
     if not parts.fragment:
         return text
     section: list[str] = []
-    level, fenced = 0, False
-    for line in text.splitlines(keepends=True):
-        fenced ^= line.lstrip().startswith("```")
-        marks = 0 if fenced else len(line) - len(line.lstrip("#"))
+    level = 0
+    for marks, line in _with_headings(text):
         if section and marks and marks <= level:
             break
         title = line[marks:].strip().lower()
-        anchor = re.sub(r"[^\w\- ]", "", title).replace(" ", "-")
-        if section or (marks and parts.fragment in (anchor, title.partition(" ")[0])):
+        if section or (marks and parts.fragment in (anchor_of(title), title.partition(" ")[0])):
             level = level or marks
             section.append(line)
     return "".join(section).rstrip() + "\n" if section else text
@@ -274,8 +358,10 @@ def page_text(address: str) -> str:
 
 def find_address(handbook: Path, page: str | None) -> str:
     """Return the address of a page, by its name or an old one, a statement, a function or a code; without a name, of
-    the first page. Raises `TriposError` R0202 if there is none."""
-    name = (page or "index").strip()
+    the first page. `PAGE#SECTION` is that of a section. Raises `TriposError` R0202 if there is none."""
+    name, _, section = (page or "index").strip().partition("#")
+    if section:
+        return f"{find_address(handbook, name)}#{anchor_of(section)}"
     code = name.upper()
     if code in CODES:
         family = json.loads((handbook / "codes.json").read_text("utf-8"))[code]

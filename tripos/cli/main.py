@@ -57,8 +57,7 @@ def run_command(arguments: Sequence[str]) -> ExitCode:
         options.trust = trust_in(UNTRUSTED.of(options), os.environ)
         from tripos.cli.context import Context  # not needed for --help
 
-        with reading_in(None):  # until the command chooses a language
-            return _run_verb(COMMANDS[options.verb], Context(options, arguments))
+        return run_verb(COMMANDS[options.verb], Context(options, arguments))
     except TriposError as failure:
         show_failure(failure)
         return failure.exit_code
@@ -72,21 +71,31 @@ def run_command(arguments: Sequence[str]) -> ExitCode:
     except Exception as error:
         if os.environ.get("TRIPOS_DEBUG"):
             raise
-        place = error.__traceback__
-        while place is not None and place.tb_next is not None:
-            place = place.tb_next
-        from tripos_runtime.models.catalog import all_variables
-
-        where = f"{place.tb_frame.f_globals.get('__name__')}:{place.tb_lineno}" if place is not None else "?"
-        text = without_keys(f"{type(error).__name__}: {error}", key_values(all_variables()))
-        show_message(f"internal error: {text} ({where})", stderr=True)
-        show_message(f"  help: {BUG}; TRIPOS_DEBUG=1 shows the whole trace", stderr=True)
+        show_bug(error)
         return ExitCode.INTERNAL
 
 
-def _run_verb(command: Command, context: Context) -> ExitCode:
+def show_bug(error: Exception) -> None:
+    """Print an exception that Tripos did not foresee: its place in the code, without a trace and without API keys."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    from tripos_runtime.models.catalog import all_variables
+
+    where = f"{place.tb_frame.f_globals.get('__name__')}:{place.tb_lineno}" if place is not None else "?"
+    text = without_keys(f"{type(error).__name__}: {error}", key_values(all_variables()))
+    show_message(f"internal error: {text} ({where})", stderr=True)
+    show_message(f"  help: {BUG}; TRIPOS_DEBUG=1 shows the whole trace", stderr=True)
+
+
+def run_verb(command: Command, context: Context) -> ExitCode:
     """Run a command and print its outcome. If it fails because rows of a store are damaged, run it again without
     them."""
+    with reading_in(None):  # until the command chooses a language
+        return _run_verb(command, context)
+
+
+def _run_verb(command: Command, context: Context) -> ExitCode:
     from tripos.cli.context import InvalidSpec
 
     verb, trust = context.options.verb, context.trust

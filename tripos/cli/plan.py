@@ -237,7 +237,7 @@ def _plan_compiled(context: Context, spec: CompiledSpec, request: RunRequest, ch
         design = design_run(run_plan, config, question)
         pilot = options.pilot or PILOT
         return Outcome(design.to_json, design_lines(design, spec.path, pilot, terminal_width()))
-    return Outcome(lines=_run_plan_lines(spec, run_plan, config))
+    return Outcome(run_plan.to_json, _run_plan_lines(spec, run_plan, config))
 
 
 def _run_plan_lines(spec: CompiledSpec, run_plan: RunPlan, config: Config) -> Iterator[str]:

@@ -73,7 +73,7 @@ from tripos_warehouse.tables.text import fold
 def run_one(context: Context, path: str) -> Outcome:
     """Run a benchmark. If several are true, the exit code is that of the first: it was interrupted, its batches were
     submitted, calls or functions failed or the run had to stop, an `expect` failed."""
-    return run_compiled(context, context.compiled(path), context.request, context.settings)
+    return run_compiled(context, context.compiled(path), context.request, context.settings, budget=context.budget)
 
 
 def run_compiled(
@@ -92,6 +92,7 @@ def run_compiled(
     chosen = with_mock_models(request, chosen, spec)
     config = chosen.config
     prepared = prepare(spec, request, config, people=people, budget=budget, locked=options.locked)
+    context.check_models(prepared.binding.all_models)
     if options.dry_run:
         return _dry_run(context, prepared, config)
     workers, detach = RunParameters.workers.of(options), RunParameters.detach.of(options)
@@ -99,7 +100,7 @@ def run_compiled(
     with contextlib.ExitStack() as stack:
         stack.callback(prepared.wiring.close)
         events = stack.enter_context(Events.open(options.events, chosen.secrets)) if options.events else None
-        return _Run(run, options, chosen, events, interactive=bool(people)).go()
+        return _Run(run, options, chosen, events, context.arguments, interactive=bool(people)).go()
 
 
 def _dry_run(context: Context, prepared: PreparedRun, config: Config) -> Outcome:
@@ -132,6 +133,8 @@ class _Run(RunObserver):
     options: Namespace
     chosen: ChosenSettings
     events: Events | None
+    arguments: Sequence[str]
+    """The command as typed, without `tripos`."""
     interactive: bool = False
     """True if a person replies in the terminal, so that no progress may be drawn there."""
     _handlers: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
@@ -255,7 +258,7 @@ class _Run(RunObserver):
             code=None if failure is None else failure.code,
             budget=self.job.budget,
             functions=tuple(self.job.failed_functions()),
-            command=without_keys(shlex.join(["tripos", *sys.argv[1:]]), self.chosen.secrets),
+            command=without_keys(shlex.join(["tripos", *self.arguments]), self.chosen.secrets),
         )
 
     def started(self, job: Job) -> None:

@@ -440,8 +440,10 @@ class DocsParameters(Parameters):
         ("a page such as `running`, a statement or function, or a code such as E0501 (default: the first page)"),
     )
     print = flag("print the address and open nothing")
+    search = option(text("WORDS"), "list the sections of all pages that fit these words best, and open nothing")
     text = flag("print the page as Markdown and open nothing; of a function or a code, its section")
     json = JSON
+    _one_of = Alternatives((page, search))
 
 
 class PlanParameters(Parameters):
@@ -1210,6 +1212,18 @@ class LspParameters(Parameters):
     stdio = flag("use standard input and output, which is also the default; some editors need the option")
 
 
+class McpParameters(Parameters):
+    """Options of `tripos mcp`."""
+
+    folder = possible(FOLDER, "the folder of the benchmarks, which no tool leaves (default: the working directory)")
+    data, store = DATA, STORE
+    trusted = flag("trust the benchmarks: run their Python, and read tripos.toml and .env")
+    allow_model = repeated(
+        MODEL_NAMES, "let `run` ask this model too, within --budget; may be repeated", needs=("budget",)
+    )
+    budget = BUDGET.but("spend at most this amount in all runs of the server: 5usd, 200000tokens or 1000calls")
+
+
 class Action(NamedTuple):
     """An action of a command, such as `tripos store gc`."""
 
@@ -1273,6 +1287,7 @@ PARAMETERS: dict[str, type[Parameters] | dict[str, Action]] = {
     },
     "completion": CompletionParameters,
     "lsp": LspParameters,
+    "mcp": McpParameters,
 }
 """The options of each command, or of each of its actions."""
 

@@ -193,27 +193,38 @@ def generated_part(what: str) -> str:
     raise UnknownPart(what)
 
 
+ON_OTHER_PAGES = ("export", "subset", "table", "table values", "use release")
+"""Blocks whose statements the page that holds the language leaves to their own pages."""
+
+
 def every_statement_table() -> str:
-    """Return a table of all statements with the blocks that they are in, in the order of the constructs."""
-    rows = []
+    """Return tables of the statements, one for each set of blocks that they are in, without those of
+    `ON_OTHER_PAGES`."""
+    groups: dict[str, list[tuple[str, str]]] = {}
     for construct in CONSTRUCTS:
-        places = ", ".join("the file" if body == FILE else f"`{body}`" for body in construct.inside)
-        rows.append((_cell(f"`{construct.shape.shown}`"), places, _cell(construct.summary)))
-    return _table(("statement", "in", "is"), rows)
+        bodies = [body for body in construct.inside if body not in ON_OTHER_PAGES]
+        if bodies:
+            places = ", ".join("the file" if body == FILE else f"`{body}`" for body in bodies)
+            row = _cell(f"`{construct.shape.shown}`"), _cell(construct.summary)
+            groups.setdefault(places, []).append(row)
+    return "\n".join(
+        f"{_wrapped(f'In {places}:')}\n\n{_table(('statement', 'is'), rows)}" for places, rows in groups.items()
+    )
 
 
 def notations_table() -> str:
-    """Return a table of the words and signs of other languages with their notation here, by kind."""
-    rows = []
+    """Return tables of the words and signs of other languages with their notation here, one for each kind."""
+    tables = []
     for kind, notations in NOTATIONS.items():
         words: dict[str, list[str]] = {}
         for word, notation in notations.items():
             words.setdefault(notation, []).append(f"`{word}`")
-        rows += [
-            (kind, _cell(", ".join(some)), _cell(f"`{notation}`" if "`" not in notation else notation))
+        rows = [
+            (_cell(", ".join(some)), _cell(f"`{notation}`" if "`" not in notation else notation))
             for notation, some in words.items()
         ]
-    return _table(("kind", "elsewhere", "here"), rows)
+        tables.append(_table((kind, "here"), rows))
+    return "\n".join(tables)
 
 
 def influences_table() -> str:

@@ -193,7 +193,8 @@ def encoding_of(raw: bytes) -> str | None:
 
     >>> [encoding_of("谁写了红楼梦？".encode(name)) for name in ("gbk", "utf-16")]
     ['GBK', 'UTF-16']
-    >>> encoding_of("déjà vu".encode("latin-1"))
+    >>> [encoding_of("Größe, déjà vu".encode(name)) for name in ("cp1252", "cp437")]
+    ['Windows-1252', None]
     """
     raw = raw[:READ]
     for mark, name in MARKS:
@@ -211,7 +212,40 @@ def encoding_of(raw: bytes) -> str | None:
         pairs += 1
         good += 0xA1 <= raw[place] <= 0xF7 and raw[place + 1] >= 0xA1
         place += 2
+    if _is_western(raw):
+        return WESTERN
     return "GBK" if pairs and good >= ENOUGH * pairs else None
+
+
+WESTERN = "Windows-1252"
+"""The encoding of Western Europe that spreadsheets call ANSI."""
+HIGH_RUN = re.compile(r"[^\x00-\x7f]+")
+IN_A_WORD = re.compile(r"[^\W\d_][€‚‘„“”…«»°§][^\W\d_]")
+"""A sign inside of a word, which the bytes of another encoding may come to."""
+
+
+def _is_western(raw: bytes) -> bool:
+    """Return true if the bytes above 127 are letters and punctuation of Windows-1252, and most of them stand beside
+    letters of ASCII. Two of them, as in `Größe`, may also be a character of GBK; of Chinese words that is rare."""
+    try:
+        text = raw.decode("cp1252")
+    except UnicodeDecodeError:
+        return False
+    runs = list(HIGH_RUN.finditer(text))
+    if (
+        not runs
+        or IN_A_WORD.search(text)
+        or not all(char.isalpha() or char in "€‚‘’„“”–—…«»°§" for run in runs for char in run[0])
+    ):
+        return False
+    beside = sum(
+        _is_letter(text[run.start() - 1 : run.start()]) or _is_letter(text[run.end() : run.end() + 1]) for run in runs
+    )
+    return 2 * beside > len(runs)
+
+
+def _is_letter(char: str) -> bool:
+    return char.isascii() and char.isalpha()
 
 
 def not_utf8(raw: bytes, name: str) -> tuple[str, str]:

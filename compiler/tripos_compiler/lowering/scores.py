@@ -165,7 +165,10 @@ def depends_on_compared_role(steps: Steps, span: Span, *exprs: Expr | None) -> b
     if all(role.kind != "compared" for role in steps.program.roles.values()):
         steps.program.diagnostics.follows()
         return False
-    help_ = "score something that depends on a reply of the role under test, such as `answer.text`"
+    help_ = (
+        "score something that depends on a reply of the role under test, such as `answer.text`; what the rows or a "
+        "`retrieve` show is a measure of the scenario: `measure NAME = mean(…)`"
+    )
     message = "this score depends on no reply of the compared role"
     steps.program.diagnostics.error("E0301", message, span, help=help_)
     return False

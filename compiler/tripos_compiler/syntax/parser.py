@@ -240,6 +240,9 @@ def _report(machine: Machine, token: Token, last: Token | None, report: SyntaxRe
     if token.kind == "_NL" and last is not None and last.kind in OPERATORS:
         problem = f"a line cannot end in `{last.text}`"
         help_ = "go on on this line, or put the whole expression in brackets"
+    if token.text.startswith('"') and "{{" in token.text:
+        problem = "a hole ends at the first `}}`, and here that stands inside of a text"
+        help_ = "write the text with holes as a `let` before, and its name in this hole"
     if token.kind == "NUMBER" and token.text.startswith("-"):
         help_ = f"for a difference write a space after the minus: `- {token.text[1:]}`"
     if last is not None and last.kind == "NAME" and token.text == ":":

@@ -244,6 +244,8 @@ ERROR_CELL = "e"
 def _json_value(value: Any) -> Any:
     """Return a value as JSON. In a text, the characters that a workbook has to escape are restored."""
     match value:
+        case datetime() if value.time() == time.min:  # openpyxl gives a date as its midnight
+            return DateCell(value.date().isoformat())
         case datetime() | date() | time():
             return DateCell(value.isoformat())
         case str():
@@ -391,7 +393,18 @@ def shortest_decimal(value: float | None, bits: int) -> float | None:
     return float(str((np.float32 if bits == 32 else np.float16)(value)))
 
 
-# The formats of files with records, and of documents, as error messages list them.
+ROW_SUFFIXES = {
+    **dict.fromkeys((".jsonl", ".json", ".ndjson"), "json"),
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), "arrow"),
+    ".xlsx": "xlsx",
+}
+"""The formats of files with records, by suffix."""
+DOCUMENT_SUFFIXES = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
+"""The formats of documents, by suffix."""
+# Both as error messages list them.
 ROWS = ".jsonl, .json, .csv, .tsv, .parquet, .arrow, .feather or .xlsx"
 DOCUMENTS = ".json or .yaml"
 BROKEN = (OSError, EOFError, UnicodeDecodeError, zlib.error)
@@ -417,21 +430,22 @@ def rows_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Iterator[d
 def _rows_in(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any]]:
     try:
         check_size(path, shown, limits)
-        match _format(path):
-            case ".jsonl" | ".json" | ".ndjson":
+        suffix = _format(path)
+        if suffix not in ROW_SUFFIXES:
+            raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {ROWS}")
+        match ROW_SUFFIXES[suffix]:
+            case "json":
                 yield from _json(path, shown, limits)
-            case ".csv":
+            case "csv":
                 yield from delimited_rows(lambda: opened(path, shown, limits), shown, most=limits.whole_bytes)
-            case ".tsv":
+            case "tsv":
                 yield from delimited_rows(lambda: opened(path, shown, limits), shown, "\t", most=limits.whole_bytes)
-            case ".parquet":
+            case "parquet":
                 yield from _parquet(path, shown, limits)
-            case ".arrow" | ".feather" | ".ipc":
+            case "arrow":
                 yield from _arrow(path, shown)
-            case ".xlsx":
+            case "xlsx":
                 yield from workbook_rows(path, shown, limits.whole_bytes)
-            case suffix:
-                raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {ROWS}")
     except BROKEN as error:
         raise _broken(path, shown, error) from error
 
@@ -440,15 +454,14 @@ def document_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Any:
     """Return the content of a JSON or YAML file. A mapping with a repeated name becomes a list of mappings with one
     name each, so that no value is lost. Raises `DataError`."""
     try:
-        match _format(path):
-            case ".json":
-                text = read_all(path, shown, limits)
-                document = _json_document(text, shown)
-            case ".yaml" | ".yml":
-                text = read_all(path, shown, limits)
-                document = _yaml_document(text.decode("utf-8-sig"), shown)
-            case suffix:
-                raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {DOCUMENTS}")
+        suffix = _format(path)
+        if suffix not in DOCUMENT_SUFFIXES:
+            raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {DOCUMENTS}")
+        text = read_all(path, shown, limits)
+        if DOCUMENT_SUFFIXES[suffix] == "json":
+            document = _json_document(text, shown)
+        else:
+            document = _yaml_document(text.decode("utf-8-sig"), shown)
         check_nesting(document, shown)
         if LONE.search(text):
             check_characters(document)

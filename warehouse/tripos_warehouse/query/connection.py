@@ -249,6 +249,10 @@ class StoreConnection:
         """Return the statements in a text."""
         return self.database.extract_statements(query)
 
+    def interrupt(self) -> None:
+        """End the query that runs, from another thread. It raises `duckdb.InterruptException` there."""
+        self.database.interrupt()
+
     def make_views(self) -> None:
         """Create all views, for queries that are extended later. Raises `StoreError` S0103."""
         self._make(None)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import duckdb
 
 
-def run_query(connection: Connection, sql: str) -> pa.Table:
-    """Return the result table of a query; of several statements, that of the last.
+def run_query(connection: Connection, sql: str, most: int | None = None) -> pa.Table:
+    """Return the result table of a query, or its first `most` rows; of several statements, that of the last.
 
     Raises `StoreError` S0203 for a statement that could do more than read, and what `translate_errors` raises.
 
@@ -34,7 +34,7 @@ def run_query(connection: Connection, sql: str) -> pa.Table:
     """
     answer = pa.table({})
     for statement in statements_of(connection, sql):
-        answer = translate_errors(connection, partial(_table, connection, statement.query))
+        answer = translate_errors(connection, partial(_table, connection, statement.query, most))
     return answer
 
 
@@ -67,9 +67,11 @@ _HUGE = ("HUGEINT", "UHUGEINT")
 """Integer types that Arrow represents as decimals."""
 
 
-def _table(connection: Connection, query: str) -> pa.Table:
-    """Return the result of a statement; an empty table for a statement without one."""
+def _table(connection: Connection, query: str, most: int | None) -> pa.Table:
+    """Return the first rows of the result of a statement; an empty table for a statement without one."""
     relation = connection.sql(query)
+    if relation is not None and most is not None:
+        relation = relation.limit(most)
     return pa.table({}) if relation is None else _plain_texts(relation.to_arrow_table())
 
 
