@@ -44,7 +44,7 @@ def benchmark(languages: tuple[str, str], draw: random.Random) -> str:
     """Return a spec with a title wherever one can be."""
     title = Titles(languages, draw)
     axes = [f"a{place}" for place in range(draw.randint(1, 2))]
-    metrics = [f"m{place}" for place in range(draw.randint(1, 3))]
+    metrics = [f"m{place}" for place in range(draw.randint(3, 4))]  # a radar needs three
     group = draw.random() < 0.7
     by = [*axes, "tone", "language", "scenario", "metric", "dimension"]
     keys = [draw.sample(by, draw.randint(1, 3)) for _ in range(3)] + [["metric"], *([["a0.group"]] if group else [])]
