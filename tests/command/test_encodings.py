@@ -109,7 +109,7 @@ def commands(spec: str, talk: str) -> list[tuple[str, ...]]:
         ("import", "scores", "没有.csv"), ("import", "tree", "大纲.txt", "-o", "树.yaml"),
         ("approve", "树.draft.yaml", "--name", "王芳"), ("release", spec, "--to", "发布"),
         ("verify", "发布/letters-1.0.0"), ("diff", spec, "发布/letters-1.0.0"), ("fetch", "没有"),
-        ("lock", spec, *MODELS), ("doctor", *MODELS), ("explain", "W0903"), ("explain", "没有"), ("lsp",),
+        ("lock", spec, *MODELS), ("doctor", *MODELS), ("explain", "W0903"), ("explain", "没有"), ("lsp",), ("mcp", "没有"),
         ("explain", "functions"), ("init", "题", "--yes"), ("docs", "没有", "--print"), ("completion", "bash"),
         ("new", "scenario", "again"), ("history", "right"),
         ("promote", "--list"), ("attest", "-o", "结果.json"), ("plot", "leaderboard", "--out", "图.svg"), ("judges",), ("judges", "--json"),

@@ -102,7 +102,7 @@ GROUPS = {
             listed=("install", "tripos.cli.completion:SHELLS"),
         ),
         "lsp": Command("start the language server; editors do this by themselves", "help", "lsp_main"),
-        "mcp": Command("offer the commands to a coding agent as tools; the agent starts this by itself", "mcp"),
+        "mcp": Command("offer the commands as tools to a coding agent, which starts it", "mcp"),
     },
 }
 """Every command, in the groups and the order of `tripos --help`."""
