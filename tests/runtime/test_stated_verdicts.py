@@ -62,6 +62,12 @@ READ: list[tuple[Type, str, str, Any]] = [
     (TEN, "Score: {}", "Score: 4 (2 faults)", 4),
     (BoolType(), "[[{}]]", "[[no]]", False),
     (BoolType(), "结论：{}", "结论：错误。", False),
+    (BoolType(), "[[{}]]", "[[Yes, true]]", True),
+    (TEN, "Score: {}", "Score: 8, 2 points lost", 8),
+    (TEN, "Score: {}", "Score: 8, 2 points deducted for style", 8),
+    (TEN, "Score: {}", 'Score: "8"/10', 8),
+    (AB, "Verdict: {}", "Verdict: B, A lacks depth", "B"),
+    (AB, "Verdict: {}", "Verdict: **A**, B does not answer the question.", "A"),
 ]
 UNREAD: list[tuple[Type, str, str, str]] = [
     (AB, "[[{}]]", "A is better.", "states no verdict in the form `[[{}]]`"),
@@ -90,6 +96,13 @@ UNREAD: list[tuple[Type, str, str, str]] = [
     (TEN, "Score: {}", "Underscore: 4", "states no verdict"),
     (TEN, "Score: {}/10", "Score: 7/100", "states no verdict"),
     (BoolType(), "[[{}]]", "[[yes]] [[no]]", "different verdicts: true, false"),
+    (BoolType(), "[[{}]]", "[[Yes, but no]]", "is not one of yes and no"),
+    (BoolType(), "[[{}]]", "[[Yes, no]]", "is not one of yes and no"),
+    (TEN, "Score: {}", "Score: 8, 2", "is not one number"),
+    (TEN, "Score: {}", "Score: 8 or higher", "states no verdict"),
+    (AB, "Verdict: {}", "Verdict: B, A is better", "is none of"),
+    (AB, "Verdict: {}", "Verdict: B, A is also good", "is none of"),
+    (AB, "Verdict: {}", "Verdict: A → B", "is none of"),
 ]
 
 

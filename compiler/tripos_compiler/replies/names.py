@@ -300,15 +300,7 @@ class _Names(Generic[T]):
         other = self.name.match(text, listed.end())
         if other is None or not other[0]:
             return False
-        return not (listed[0].strip(" \"'])(") in ("、", ",", "") and self._begins_clause(text, other))
-
-    def _begins_clause(self, text: str, name: re.Match[str]) -> bool:
-        """Return true if a name is the subject of a clause that denies it: `B, A lacks depth`."""
-        clause = text[name.start() : sentence_around(text, *name.span())[1]]
-        length = name.end() - name.start()
-        if _CLAUSE_ENDS.match(clause, length) and not _LACKS.match(clause, length):
-            return False
-        return _LACKS.match(clause, length) is not None or frame_of(clause, 0, length) is Frame.DENIED
+        return not (listed[0].strip(" \"'])(") in ("、", ",", "") and is_found_worse(text, *other.span()))
 
     def _is_in_list(self, text: str, name: re.Match[str]) -> bool:
         """Return true if a name is in a list of alternatives."""
@@ -341,6 +333,18 @@ class _Names(Generic[T]):
         if _NOUN_BEHIND.match(text, end) is None or self._is_listed(text, end) or _IS_A.search(before):
             return False
         return _ARTICLE.search(before) is not None or _COPULA.search(before) is None
+
+
+def is_found_worse(text: str, start: int, end: int) -> bool:
+    """Return true if the name at a range of a plain text is the subject of a clause that denies it.
+
+    >>> is_found_worse("B, A lacks depth", 3, 4), is_found_worse("B, A is better", 3, 4)
+    (True, False)
+    """
+    clause = text[start : sentence_around(text, start, end)[1]]
+    if _LACKS.match(clause, end - start) is not None:
+        return True
+    return _CLAUSE_ENDS.match(clause, end - start) is None and frame_of(clause, 0, end - start) is Frame.DENIED
 
 
 def _is_supposed(text: str, end: int, before: str) -> bool:

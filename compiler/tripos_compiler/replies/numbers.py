@@ -769,7 +769,7 @@ _UNSETTLED = late_pattern(
 _UNIT_BETWEEN = late_pattern(r"\s?[^\W\d_]{1,15}\s?")
 _UNIT_NEXT = late_pattern(r"\s?[^\W\d_]")
 _WITH_UNIT = late_pattern(r"\s?(?:points?|pts?|stars?|marks?|分|点|/\s?\d)(?![^\W\d_])", re.I)
-_TAKEN_BEHIND = late_pattern(
+POINTS_TAKEN = late_pattern(
     r"\s?(?:points?|pts?\.?|marks?|分)?\s(?:(?:is|are|was|were|being|got)\s)?"
     r"(?:lost|deducted|off\b|taken (?:off|away)|docked|subtracted|removed|withheld|missing|short\b|away\b|below\b)",
     re.I,
@@ -949,7 +949,7 @@ class _NumberReader:
             if token.kind != "name"
             and _ENUMERATES.search(self.plain, max(start, token.start - 20), token.start) is None
             and not any(a <= token.start < b for a, b in scales)
-            and not (self.scale is not None and _TAKEN_BEHIND.match(self.plain, token.end))
+            and not (self.scale is not None and POINTS_TAKEN.match(self.plain, token.end))
         ]
 
     def read_whole(self) -> NumberReading:

@@ -11,6 +11,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from tripos_compiler.replies.frames import plain
+from tripos_compiler.replies.names import is_found_worse
+from tripos_compiler.replies.numbers import POINTS_TAKEN
 from tripos_compiler.replies.text import nfkc
 
 HOLE = "{}"
@@ -38,7 +41,8 @@ _NUMBER = r"[-+]?\d(?:[\d.,]*\d)?"
 _LEADING_NUMBER = re.compile(
     rf"{_NUMBER}(?:{_MARK}{{0,9}}"
     rf"(?:\s*(?:[/,、~&|+*×÷=→–—-]|->|to|or|and|vs\.?|out of|of|至|到|或|和)\s*|\s+|(?={_MARK}))"
-    rf"{_MARK}{{0,9}}{_NUMBER})?\s?%?(?![A-Za-z\d¼-¾⅐-⅞⁄]|[.,]\d)",
+    rf"{_MARK}{{0,9}}{_NUMBER})?\s?%?(?![A-Za-z\d¼-¾⅐-⅞⁄]|[.,]\d"
+    r"|\s(?:points? )?or (?:higher|more|above|better|less|lower|fewer|below)\b)",
     re.IGNORECASE,
 )
 
@@ -144,6 +148,8 @@ def verdict_name(verdict: str, names: Sequence[str], *, alone: bool) -> str | No
     ('B', 'A>B')
     >>> verdict_name("A, B are equal", ["A", "B"], alone=False), verdict_name("A's is shorter", ["A", "B"], alone=False)
     (None, None)
+    >>> verdict_name("B, A lacks depth", ["A", "B"], alone=False), verdict_name("B, A wins", ["A", "B"], alone=False)
+    ('B', None)
     """
     any_case = len({name.casefold() for name in names}) == len(names)
     flags = re.IGNORECASE if any_case else 0
@@ -154,6 +160,15 @@ def verdict_name(verdict: str, names: Sequence[str], *, alone: bool) -> str | No
             pattern = re.escape(_tight(name)) + ends
             if re.match(pattern, text.strip(f" \t{_MARKS}{_QUOTES}") if alone else text, flags):
                 return name
+    return None if alone else _name_before_worse(plain(verdict), names, others, flags)
+
+
+def _name_before_worse(verdict: str, names: Sequence[str], others: str, flags: int) -> str | None:
+    """Return the name at the beginning of a verdict that goes on about a worse one, as in `B, A lacks depth`."""
+    for name in sorted(names, key=len, reverse=True):
+        beside = re.match(rf"{re.escape(_tight(name))}\s*[,、]\s*(?P<other>{others})(?!\w)", verdict, flags)
+        if beside is not None and is_found_worse(verdict, *beside.span("other")):
+            return name
     return None
 
 
@@ -166,8 +181,16 @@ def leading_number(verdict: str) -> str | None:
     """Return the number at the beginning of a verdict, with a directly following number, such as its scale or the
     other end of a range; None if it does not begin with a number.
 
+    >>> leading_number("4, 1 point lost"), leading_number("4, 1"), leading_number("4 or higher")
+    ('4', '4, 1', None)
     >>> leading_number("4/5. Good."), leading_number("4 and 5"), leading_number("4.5, since"), leading_number("four")
     ('4/5', '4 and 5', '4.5', None)
     """
     found = _LEADING_NUMBER.match(verdict)
-    return None if found is None else found[0].strip()
+    if found is None:
+        return None
+    first = re.match(_NUMBER, found[0])
+    behind = "" if first is None else found[0][first.end() :].lstrip(f" {_MARKS}{_QUOTES}")
+    if first is not None and behind.startswith(",") and POINTS_TAKEN.match(verdict, found.end()):
+        return first[0]
+    return found[0].strip()

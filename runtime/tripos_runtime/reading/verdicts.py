@@ -120,10 +120,8 @@ def _truth(said: str, alone: bool) -> bool:
 
 def _one_truth(said: str) -> bool | None:
     """Return the truth value of all the words of a verdict, such as `Yes, true`; None if they differ."""
-    words = {truth_word(word) for word in (said, *CLAUSE_END.split(said.strip()))}
-    values = words - {None}
-    whole = truth_word(said)
-    return whole if whole is not None or len(words) > 2 or len(values) != 1 else values.pop()
+    values = {truth_word(word) for word in CLAUSE_END.split(said.strip())}
+    return values.pop() if len(values) == 1 else truth_word(said)
 
 
 def _number(said: str, alone: bool, scale: int | None, locale: str) -> int | float:
