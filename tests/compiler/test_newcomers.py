@@ -31,6 +31,12 @@ scorer marks(reply: text) by judge {
   gives  1..5
 }
 """
+DUEL = """\
+scorer better(one: text, two: text) by judge {
+  prompt "{{ one }} or {{ two }}?"
+  gives  choice(one, two, tie)
+}
+"""
 NEEDS_ROW = 'mean({}, where: item.kind == "sum")'
 
 
@@ -100,6 +106,20 @@ NEEDS_ROW = 'mean({}, where: item.kind == "sum")'
             "",
             "`in` does not fit here",
             "reasons and a verdict are written `gives { reasons text, verdict bool }`; `in` is for a verdict alone",
+        ),
+        (
+            DUEL,
+            "compare won using better(first.reply.text, second.reply.text)",
+            "measure m = share(won == one)",
+            "`won` compares two models, and no condition is taken of it",
+            "write `win_rate(won)`, or `position_bias(won)` for the place in which it was shown",
+        ),
+        (
+            "",
+            "",
+            "measure m = mean(right) by item",
+            "`item` is a row, and figures go by fields of rows",
+            "name a field of the rows: `item.answer`, `item.kind`, `item.question`",
         ),
     ],
 )

@@ -749,7 +749,12 @@ def chosen_names(reading: FigureContext, syntax: Syntax, operand: Operand) -> tu
     values = choices_of(reading, operand)
     if not values:
         message = f"{operand.shown} is no choice, and a condition is one on what a judge chose"
-        reading.error("E0301", message, syntax.left.span, "score the condition: `score NAME = …`")
+        help_ = "score the condition: `score NAME = …`"
+        if operand.kind == "compare":
+            message = f"{operand.shown} compares two models, and no condition is taken of it"
+            name = operand.name
+            help_ = f"write `win_rate({name})`, or `position_bias({name})` for the place in which it was shown"
+        reading.error("E0301", message, syntax.left.span, help_)
         return None
     chosen: list[str] = []
     for node in _listed(syntax.right):

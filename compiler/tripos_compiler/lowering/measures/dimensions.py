@@ -241,6 +241,11 @@ def _single_name(program: Program, name: Name, groupables: Sequence[Groupable]) 
     if not groupables and text in element_names(program):
         return None  # the scores of these elements were reported
     fields = fields_by(program, groupables)
+    if of_rows := [dim for dim in fields if dim.startswith(f"{text}.")]:
+        help_ = f"name a field of the rows: {', '.join(f'`{dim}`' for dim in of_rows[:8])}"
+        message = f"`{text}` is a row, and figures go by fields of rows"
+        program.diagnostics.error("E0201", message, name.span, help=help_, unknown=text)
+        return None
     same = [dim for dim in fields if text in dim.split(".")]
     close = same[0] if same else nearest(text, [*BUILT_IN_DIMENSIONS, *program.axes, *program.arms, *fields])
     known = known_dimensions(program, groupables)
