@@ -28,20 +28,42 @@ def commits() -> int:
     return len(list(Path("results/commits").glob("*.json")))
 
 
-def test_grades_become_scores_of_a_person(handed: Path, tripos: Command, ask: Rows) -> None:
+def test_grades_become_scores_of_a_person_beside_those_of_the_judges(handed: Path, tripos: Command, ask: Rows) -> None:
+    assert "people" not in tripos("report").out.split("by_metric")[0]
     fill("anna.xlsx")
     done = tripos("annotate", "--take", "anna.xlsx")
     assert (done.code, done.out) == (0, "human/anna: 10 replies graded, 0 changed, 0 as before\n")
     found = ask(HUMAN)
     assert len(found) == 16
     assert {(row["value"], row["status"], row["scorer"]) for row in found} == {(7.0, "scored", "rubric")}
-
-
-def test_a_persons_scores_stand_beside_the_judges_of_the_same_replies(handed: Path, tripos: Command, ask: Rows) -> None:
-    fill("anna.xlsx")
-    tripos("annotate", "--take", "anna.xlsx")
     query = "select sample_id, metric, fingerprint, model from quiz.scores where evaluator = '{}' order by all"
     assert ask(query.format("human/anna")) == ask(query.format(JUDGE))
+    assert tripos("report", "--json").data["people"] == {"human/anna": 16}
+    assert "human/anna (16 scores)" in tripos("report").out
+
+
+def test_taking_twice_keeps_only_what_changed(handed: Path, tripos: Command, ask: Rows) -> None:
+    fill("anna.xlsx")
+    told = tripos("annotate", "--take", "anna.xlsx", "--json").data
+    assert told | {"batch": ""} == {
+        "batch": "", "evaluator": "human/anna", "new": 10, "changed": 0, "same": 0, "open": 0, "faults": [],
+    }  # fmt: skip
+    before = commits()
+    done = tripos("annotate", "--take", "anna.xlsx")
+    assert (done.code, done.out) == (0, "human/anna: 0 replies graded, 0 changed, 10 as before\n")
+    assert commits() == before
+    fill("anna.xlsx", E3=2)
+    done = tripos("annotate", "--take", "anna.xlsx")
+    assert done.out == "human/anna: 0 replies graded, 1 changed, 9 as before\n"
+    assert sorted(row["value"] for row in ask(HUMAN)) == [2.0, *[7.0] * 15]
+    assert tripos("store", "check").code == 0
+    assert tripos("store", "gc", "--grace", "0").code == 0
+    fill("anna.xlsx", E3=2, E4=None)
+    done = tripos("annotate", "--take", "anna.xlsx", "--partial")
+    assert done.out.splitlines() == [
+        "human/anna: 0 replies graded, 0 changed, 9 as before, 1 not graded yet",
+        "1 of the 1 not graded yet keep the grades of an earlier file",
+    ]
 
 
 def test_a_person_shows_also_where_one_run_is_asked_for(handed: Path, tripos: Command) -> None:
@@ -76,42 +98,6 @@ def test_a_sheet_of_which_whole_columns_were_formatted_is_read(handed: Path, tri
     book = load_workbook("anna.xlsx")
     grades_sheet(book).cell(900_000, 5).number_format = "0"
     book.save("anna.xlsx")
-    assert tripos("annotate", "--take", "anna.xlsx").code == 0
-
-
-def test_a_report_names_the_people_whose_grades_are_in_it(handed: Path, tripos: Command) -> None:
-    assert "people" not in tripos("report").out.split("by_metric")[0]
-    fill("anna.xlsx")
-    tripos("annotate", "--take", "anna.xlsx")
-    assert tripos("report", "--json").data["people"] == {"human/anna": 16}
-    assert "human/anna (16 scores)" in tripos("report").out
-
-
-def test_taking_twice_changes_nothing(handed: Path, tripos: Command) -> None:
-    fill("anna.xlsx")
-    tripos("annotate", "--take", "anna.xlsx")
-    before = commits()
-    done = tripos("annotate", "--take", "anna.xlsx")
-    assert (done.code, done.out) == (0, "human/anna: 0 replies graded, 0 changed, 10 as before\n")
-    assert commits() == before
-
-
-def test_a_grade_that_was_changed_takes_the_place_of_the_earlier_one(handed: Path, tripos: Command, ask: Rows) -> None:
-    fill("anna.xlsx")
-    tripos("annotate", "--take", "anna.xlsx")
-    fill("anna.xlsx", E3=2)
-    done = tripos("annotate", "--take", "anna.xlsx")
-    assert done.out == "human/anna: 0 replies graded, 1 changed, 9 as before\n"
-    found = ask(HUMAN)
-    assert len(found) == 16
-    assert sorted(row["value"] for row in found) == [2.0, *[7.0] * 15]
-
-
-def test_the_store_is_whole_after_people(handed: Path, tripos: Command) -> None:
-    fill("anna.xlsx")
-    tripos("annotate", "--take", "anna.xlsx")
-    assert tripos("store", "check").code == 0
-    assert tripos("store", "gc", "--grace", "0").code == 0
     assert tripos("annotate", "--take", "anna.xlsx").code == 0
 
 
@@ -167,66 +153,41 @@ def test_replies_that_nobody_got_to_are_left_out_where_that_is_asked_for(
     assert len({row["value"] for row in ask(HUMAN)}) == 1
 
 
-def test_a_grade_that_was_removed_is_said_to_be_kept(handed: Path, tripos: Command) -> None:
-    fill("anna.xlsx")
-    tripos("annotate", "--take", "anna.xlsx")
-    fill("anna.xlsx", E4=None)
-    done = tripos("annotate", "--take", "anna.xlsx", "--partial")
-    assert done.out.splitlines() == [
-        "human/anna: 0 replies graded, 0 changed, 9 as before, 1 not graded yet",
-        "1 of the 1 not graded yet keep the grades of an earlier file",
-    ]
-
-
-def test_a_row_that_was_copied_is_refused(handed: Path, tripos: Command) -> None:
-    fill("anna.xlsx", H4=None)
-    book = load_workbook("anna.xlsx")
-    sheet = grades_sheet(book)
-    sheet["H4"] = sheet["H3"].value
-    book.save("anna.xlsx")
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"H4": "H3"}, ("Grades!4", "this reply is at Grades!3 already")),
+        ({"H4": "0123456789ab"}, ("`0123456789ab` is no reply of this batch",)),
+        ({"I1": "mark:CLEAR", "I3": 2}, ("Grades!E1", "same hidden name, `mark:CLEAR`")),
+    ],
+    ids=["a copied row", "a row of another batch", "two columns of a metric"],
+)
+def test_rows_and_columns_that_were_not_handed_out_are_refused(
+    handed: Path, tripos: Command, changed: dict[str, Any], told: tuple[str, ...]
+) -> None:
+    reply = grades_sheet(load_workbook("anna.xlsx"))["H3"].value
+    fill("anna.xlsx", **{cell: reply if value == "H3" else value for cell, value in changed.items()})
     done = tripos("annotate", "--take", "anna.xlsx")
-    assert done.code == 1 and "Grades!4" in done.out and "this reply is at Grades!3 already" in done.out
+    assert done.code == 1 and all(each in done.out for each in told), done.out
 
 
-def test_a_row_of_another_batch_is_refused(handed: Path, tripos: Command) -> None:
-    fill("anna.xlsx", H4="0123456789ab")
-    done = tripos("annotate", "--take", "anna.xlsx")
-    assert done.code == 1 and "`0123456789ab` is no reply of this batch" in done.out
-
-
-def test_rows_may_be_sorted_otherwise(handed: Path, tripos: Command, ask: Rows) -> None:
+@pytest.mark.parametrize("hidden", [True, False])
+def test_rows_may_be_sorted_if_the_hidden_column_goes_with_the_visible_ones(
+    handed: Path, tripos: Command, ask: Rows, hidden: bool
+) -> None:
     fill("anna.xlsx")
     book = load_workbook("anna.xlsx")
     sheet = grades_sheet(book)
     lines = [[cell.value for cell in line] for line in sheet.iter_rows(min_row=3)]
     for place, line in enumerate(reversed(lines), 3):
-        for column, value in enumerate(line, 1):
-            sheet.cell(place, column).value = value
-    book.save("anna.xlsx")
-    assert tripos("annotate", "--take", "anna.xlsx").code == 0
-    assert len(ask(HUMAN)) == 16
-
-
-def test_a_file_whose_visible_columns_were_sorted_without_the_hidden_one_is_refused(
-    handed: Path, tripos: Command, ask: Rows
-) -> None:
-    fill("anna.xlsx")
-    book = load_workbook("anna.xlsx")
-    sheet = grades_sheet(book)
-    lines = [[cell.value for cell in line][:-1] for line in sheet.iter_rows(min_row=3)]
-    for place, line in enumerate(reversed(lines), 3):
-        for column, value in enumerate(line, 1):
+        for column, value in enumerate(line if hidden else line[:-1], 1):
             sheet.cell(place, column).value = value
     book.save("anna.xlsx")
     done = tripos("annotate", "--take", "anna.xlsx", "--partial")
-    assert done.code == 1 and "numbered 10, but its hidden name is that of reply 1" in " ".join(done.out.split())
-    assert ask("select count(*) as n from main.scores where evaluator = 'human/anna'") == [{"n": 0}]
-
-
-def test_two_columns_of_one_metric_are_refused(handed: Path, tripos: Command) -> None:
-    fill("anna.xlsx", I1="mark:CLEAR", I3=2)
-    done = tripos("annotate", "--take", "anna.xlsx")
-    assert done.code == 1 and "Grades!E1" in done.out and "same hidden name, `mark:CLEAR`" in done.out
+    assert done.code == int(not hidden)
+    said = "numbered 10, but its hidden name is that of reply 1" in " ".join(done.out.split())
+    assert said is not hidden
+    assert len(ask("select value from main.scores where evaluator = 'human/anna'")) == (16 if hidden else 0)
 
 
 @pytest.mark.parametrize("change", ["removed", "moved"])
@@ -278,11 +239,3 @@ def test_another_store_does_not_know_the_batch(handed: Path, tripos: Command) ->
     Path("results/annotations").rename("elsewhere")
     done = tripos("annotate", "--take", "anna.xlsx")
     assert done.code == 2 and "error[S0704]" in done.err and "--store" in done.err
-
-
-def test_what_was_taken_is_told_as_json_too(handed: Path, tripos: Command) -> None:
-    fill("anna.xlsx")
-    done = tripos("annotate", "--take", "anna.xlsx", "--json")
-    assert done.data | {"batch": ""} == {
-        "batch": "", "evaluator": "human/anna", "new": 10, "changed": 0, "same": 0, "open": 0, "faults": [],
-    }  # fmt: skip

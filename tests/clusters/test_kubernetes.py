@@ -11,21 +11,12 @@ import jsonschema
 import pytest
 import yaml
 
-from tests.kills.work import Work
 from tripos.cli.main import run_command
 
 KEY = "sk-thisisasecret0123456789"
 SCHEMA = json.loads((Path(__file__).parent / "job.schema.json").read_text("utf-8"))
 """The fields of a Job in batch/v1 that its published schema has, as far as any of ours could be: no others."""
 RUN = ["--model", "mock/careful", "--on", "k8s", "--image", "example.org/quiz:1"]
-
-
-@pytest.fixture
-def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A benchmark in the current folder."""
-    Work(tmp_path / "work", rows=12).write()
-    monkeypatch.chdir(tmp_path)
-    return "work/kills.tripos"
 
 
 def job(spec: str, capsys: pytest.CaptureFixture[str], *more: str) -> Any:

@@ -12,21 +12,12 @@ from types import SimpleNamespace
 import pytest
 
 from tests.kills.contents import contents, differences
-from tests.kills.work import Work
 from tripos.cli import run
 from tripos.cli.main import run_command
 from tripos.runs import clusters as ray_tasks
 from tripos.runs.clusters import ShardEnd, Sharding
 
 MODELS = ["--model", "mock/careful,mock/careless"]
-
-
-@pytest.fixture
-def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A benchmark in the current folder."""
-    Work(tmp_path / "work", rows=12).write()
-    monkeypatch.chdir(tmp_path)
-    return "work/kills.tripos"
 
 
 def test_ray_that_is_not_installed_is_r0412(

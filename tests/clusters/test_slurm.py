@@ -22,14 +22,6 @@ KEY = "sk-thisisasecret0123456789"
 ROLE_OPTIONS = [word for role in ROLES for word in ("--role", role)]
 
 
-@pytest.fixture
-def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A benchmark of two scenarios, in the current folder."""
-    Work(tmp_path / "work", rows=12).write()
-    monkeypatch.chdir(tmp_path)
-    return "work/kills.tripos"
-
-
 def written(spec: str, capsys: pytest.CaptureFixture[str], *more: str) -> str:
     assert run_command(["run", spec, "--model", "openai/a", *ROLE_OPTIONS, "--on", "slurm", *more]) == 0
     return capsys.readouterr().out

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import random
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import Command
+from tests.json_server import json_server
 
 SPEC = """\
 benchmark bill "1.0.0" { languages en }
@@ -82,37 +80,6 @@ class Billing:
             return 200, {"model": model, "choices": choices, "usage": usage}
 
 
-@contextmanager
-def billing(seed: int) -> Iterator[tuple[Billing, str]]:
-    bill = Billing(seed)
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-        def do_POST(self) -> None:
-            request = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            status, body = bill.answer(request)
-            text = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield bill, f"http://127.0.0.1:{server.server_port}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_a_store_has_the_requests_tokens_and_money_of_the_bill(
     seed: int, tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
@@ -121,7 +88,8 @@ def test_a_store_has_the_requests_tokens_and_money_of_the_bill(
     monkeypatch.setenv("HOSTED_VLLM_API_KEY", "key")
     Path("bill.tripos").write_text(SPEC, "utf-8")
     Path("items.jsonl").write_text("".join(f'{{"question": "What is {n}?"}}\n' for n in range(8)), "utf-8")
-    with billing(seed) as (bill, address):
+    bill = Billing(seed)
+    with json_server(lambda posted: bill.answer(posted.data)) as address:
         Path("tripos.toml").write_text(SETTINGS.format(address=address), "utf-8")
         models = ("--model", "hosted_vllm/candidate", "--role", "judge=hosted_vllm/judge")
         budget = ("--budget", "100usd", "--budget", "10Mtokens")

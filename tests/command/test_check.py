@@ -43,11 +43,13 @@ def quiet(repeated: Path) -> Path:
     return repeated
 
 
-def test_a_warning_leaves_the_exit_code_at_0(repeated: Path, tripos: Command) -> None:
+def test_a_warning_leaves_the_exit_code_at_0_where_another_code_is_denied_too(repeated: Path, tripos: Command) -> None:
     done = tripos("check", "quiz.tripos")
     assert done.code == 0
     assert "warning[W0309]" in done.err
     assert done.err.endswith("1 warning\n")
+    denying = tripos("check", "quiz.tripos", "--deny", "W0110")
+    assert (denying.code, denying.out, denying.err) == (0, done.out, done.err)
 
 
 @pytest.mark.parametrize("denied", ["W0309", "w0309", "W0401,W0309", "warnings"])
@@ -59,11 +61,6 @@ def test_a_denied_warning_is_an_error_of_every_verb(repeated: Path, tripos: Comm
     assert "error[W0309]: row 4 of items.jsonl says what row 2 says" in done.err
     assert " = note: denied by --deny\n" in done.err
     assert not (repeated / "results").exists()
-
-
-def test_another_code_denied_changes_nothing(repeated: Path, tripos: Command) -> None:
-    plain, denying = tripos("check", "quiz.tripos"), tripos("check", "quiz.tripos", "--deny", "W0110")
-    assert (denying.code, denying.out, denying.err) == (0, plain.out, plain.err)
 
 
 @pytest.mark.parametrize("denied", ["W0309", "warnings"])
@@ -89,17 +86,15 @@ def test_an_unknown_code_in_a_project_file_is_named_with_its_place(quiz: Path, t
     assert tripos("check", "quiz.tripos").err.startswith("error[R0202]: `deny` in tripos.toml: there is no code `W039`")
 
 
-def test_check_ends_with_what_is_silenced(quiet: Path, tripos: Command) -> None:
+def test_check_ends_with_what_is_silenced_and_plan_and_run_do_not_show_it(quiet: Path, tripos: Command) -> None:
     done = tripos("check", "quiz.tripos")
     told = "1 warning silenced: W0309 at quiz.tripos:6 (the published file repeats a row)\n"
     assert (done.code, done.err) == (0, told)
-
-
-def test_what_is_silenced_cannot_be_denied(quiet: Path, tripos: Command) -> None:
     assert tripos("check", "quiz.tripos", "--deny", "warnings").code == 0
-
-
-def test_plan_and_run_do_not_show_what_is_silenced(quiet: Path, tripos: Command) -> None:
+    done = tripos("check", "quiz.tripos", "--format", "json")
+    [item] = done.data
+    assert (done.code, done.err) == (0, "")
+    assert (item["code"], item["silenced"]) == ("W0309", {"reason": "the published file repeats a row"})
     assert tripos("plan", "quiz.tripos").err == ""
     assert "W0309" not in tripos("run", "quiz.tripos", *CAREFUL).err
 
@@ -109,13 +104,6 @@ def test_a_comment_in_vain_can_be_denied(quiz: Path, tripos: Command) -> None:
     assert tripos("check", "quiz.tripos").code == 0
     done = tripos("check", "quiz.tripos", "--deny", "W0110")
     assert (done.code, "error[W0110]" in done.err) == (2, True)
-
-
-def test_json_has_what_is_shown_and_what_is_silenced(quiet: Path, tripos: Command) -> None:
-    done = tripos("check", "quiz.tripos", "--format", "json")
-    [item] = done.data
-    assert (done.code, done.err) == (0, "")
-    assert (item["code"], item["silenced"]) == ("W0309", {"reason": "the published file repeats a row"})
 
 
 def sarif(done: Any) -> list[dict[str, Any]]:
@@ -131,9 +119,6 @@ def test_sarif_is_valid_and_has_results_of_every_path(quiz: Path, tripos: Comman
     places = [result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for result in sarif(done)]
     assert (done.code, done.err) == (2, "")
     assert places == ["one.tripos", "two.tripos", "two.tripos"]
-
-
-def test_sarif_of_a_spec_without_mistakes_has_no_results(quiz: Path, tripos: Command) -> None:
     done = tripos("check", "quiz.tripos", "--format", "sarif")
     assert (done.code, sarif(done)) == (0, [])
 
@@ -146,19 +131,16 @@ def test_sarif_tells_what_is_denied_and_what_is_silenced(quiet: Path, tripos: Co
     assert (denied["level"], denied["suppressions"]) == ("error", [])
 
 
-def test_github_annotations_have_paths_from_the_workspace(
+def test_github_annotations_have_paths_from_the_workspace_or_from_here(
     repeated: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for path in ("quiz.tripos", str(repeated / "quiz.tripos")):
+        assert "file=quiz.tripos," in tripos("check", path, "--format", "github").out
     monkeypatch.setenv("GITHUB_WORKSPACE", str(repeated.parent))
     done = tripos("check", "quiz.tripos", "--format", "github")
     assert done.code == 0
     assert done.out.startswith(f"::warning file={repeated.name}/quiz.tripos,line=6,endLine=6,col=19,")
     assert done.out.count("\n") == 1
-
-
-def test_github_annotations_elsewhere_have_paths_from_here(repeated: Path, tripos: Command) -> None:
-    for path in ("quiz.tripos", str(repeated / "quiz.tripos")):
-        assert "file=quiz.tripos," in tripos("check", path, "--format", "github").out
 
 
 @pytest.mark.parametrize(
@@ -218,17 +200,11 @@ def test_a_page_on_a_terminal_is_drawn_and_names_the_files_of_its_example(
     assert max(map(display_width, text.splitlines())) <= 80
 
 
-def test_several_codes_are_explained_one_after_the_other(tripos: Command) -> None:
+def test_codes_are_explained_one_after_the_other_listed_or_answered_with_the_nearest(tripos: Command) -> None:
     text = tripos("explain", "e0501", "R0101").out
     assert re.findall(r"^# (\w+)", text, re.MULTILINE) == ["E0501", "R0101"]
-
-
-def test_the_beginning_of_codes_lists_them(tripos: Command) -> None:
     done = tripos("explain", "e06")
     assert done.out.splitlines() == [f"{code}  {CODES[code]}" for code in CODES if code.startswith("E06")]
-
-
-def test_an_unknown_code_is_answered_with_the_nearest(tripos: Command) -> None:
     done = tripos("explain", "E05001")
     assert done.code == 2
     assert done.err.startswith(

@@ -124,18 +124,28 @@ def test_the_table_fits_80_columns(folder: Path, server: Server, tripos: Command
     assert max(map(len, done.out.replace(str(folder), "").splitlines())) <= 80
 
 
-def test_an_unknown_price_comes_with_the_lines_to_write(folder: Path, server: Server, tripos: Command) -> None:
+def test_an_unknown_price_and_an_open_env_file_are_warnings(folder: Path, server: Server, tripos: Command) -> None:
     settings(folder, server)
+    (folder / ".env").chmod(0o644)
     done = tripos("doctor", "--json")
     [(status, _, mend)] = found(done, "openai/tutor", "price")
     assert (done.code, status) == (0, "warning")
     assert '[prices."openai/tutor"]\ninput = ' in mend
+    [(_, way, _)] = found(done, "openai/tutor", "way")
+    assert way.startswith("direct")
+    assert [status for status, _, _ in found(done, "settings", ".env")] == ["ok", "warning"]
 
 
-def test_a_price_says_where_it_is_from(folder: Path, server: Server, tripos: Command) -> None:
+def test_ask_makes_one_call_at_a_price_that_says_where_it_is_from(
+    folder: Path, server: Server, tripos: Command
+) -> None:
     settings(folder, server, PRICE)
-    [(_, told, _)] = found(tripos("doctor", "--json"), "openai/tutor", "price")
+    done = tripos("doctor", "--ask", "--json")
+    [(_, told, _)] = found(done, "openai/tutor", "price")
     assert told == "1.00 USD in, 2.00 out for a million tokens (tripos.toml)"
+    [(status, told, _)] = found(done, "openai/tutor", "asked")
+    assert (status, server.asked) == ("ok", 1)
+    assert told.endswith("as tutor; 9 tokens in, 1 out, 0.000011 USD")
 
 
 def test_a_missing_key_is_a_problem_that_names_its_variable(folder: Path, server: Server, tripos: Command) -> None:
@@ -182,42 +192,28 @@ def test_an_endpoint_of_two_models_is_looked_at_once(folder: Path, server: Serve
     assert len(server.keys) == 1
 
 
-def test_ask_makes_one_call(folder: Path, server: Server, tripos: Command) -> None:
-    settings(folder, server, PRICE)
-    [(status, told, _)] = found(tripos("doctor", "--ask", "--json"), "openai/tutor", "asked")
-    assert (status, server.asked) == ("ok", 1)
-    assert told.endswith("as tutor; 9 tokens in, 1 out, 0.000011 USD")
-
-
 def test_an_unknown_model_is_a_problem(folder: Path, tripos: Command) -> None:
     done = tripos("doctor", "--model", "mock/carefull", "--json")
     [(status, _, mend)] = found(done, "mock/carefull", "model")
     assert (done.code, status, mend) == (1, "problem", "did you mean `mock/careful`?")
 
 
-def test_the_way_of_a_model_is_told(folder: Path, server: Server, tripos: Command) -> None:
-    settings(folder, server)
-    [(_, told, _)] = found(tripos("doctor", "--json"), "openai/tutor", "way")
-    assert told.startswith("direct")
-
-
-def test_no_model_at_all_is_a_warning(folder: Path, tripos: Command) -> None:
+def test_no_model_at_all_is_a_warning_and_a_store_is_counted(folder: Path, tripos: Command) -> None:
+    a_store(folder, 2)
     done = tripos("doctor", "--json")
     assert done.code == 0
     assert [status for status, _, _ in found(done, "models", "roles")] == ["warning"]
+    [(status, told, _)] = found(done, "store", "place")
+    assert status == "ok" and "2 commits, 2 parts" in told
 
 
 def test_settings_that_cannot_be_read_are_a_problem_and_the_rest_is_looked_at(folder: Path, tripos: Command) -> None:
-    (folder / "tripos.toml").write_text("stor = 'x'\n")
+    (folder / "tripos.toml").write_text("models = ['mock/careful']\nstor = 'x'\n")
     done = tripos("doctor", "--json")
     [(status, _, mend)] = found(done, "settings", "tripos.toml")
     assert (done.code, status, mend) == (1, "problem", "did you mean `store`?")
     assert found(done, "store", "disk")
-
-
-def test_settings_that_cannot_be_read_are_not_said_to_name_no_model(folder: Path, tripos: Command) -> None:
-    (folder / "tripos.toml").write_text("models = ['mock/careful']\nstor = 'x'\n")
-    assert not found(tripos("doctor", "--json"), "models", "roles")
+    assert not found(done, "models", "roles")
 
 
 def test_the_file_and_the_profile_in_use_are_told(
@@ -240,23 +236,11 @@ def test_a_budget_that_is_none_is_a_problem(folder: Path, tripos: Command) -> No
     assert status == "problem" and "five" in told
 
 
-def test_an_open_env_file_is_a_warning(folder: Path, server: Server, tripos: Command) -> None:
-    settings(folder, server)
-    (folder / ".env").chmod(0o644)
-    assert [status for status, _, _ in found(tripos("doctor", "--json"), "settings", ".env")] == ["ok", "warning"]
-
-
 def a_store(folder: Path, commits: int) -> Store:
     store = Store.open(folder / "results", create=True, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC))
     for number in range(commits):
         store.append({"run_items": [{"run_id": "r", "scenario": "S", "item_id": str(number)}]})
     return store
-
-
-def test_a_store_is_counted(folder: Path, tripos: Command) -> None:
-    a_store(folder, 2)
-    [(status, told, _)] = found(tripos("doctor", "--json"), "store", "place")
-    assert status == "ok" and "2 commits, 2 parts" in told
 
 
 def test_many_small_parts_are_to_be_compacted(folder: Path, tripos: Command) -> None:
@@ -265,8 +249,12 @@ def test_many_small_parts_are_to_be_compacted(folder: Path, tripos: Command) -> 
     assert (status, mend) == ("warning", "tripos store compact")
 
 
-def test_a_damaged_store_is_a_problem(folder: Path, tripos: Command) -> None:
-    next(iter(a_store(folder, 1).parts("run_items"))).unlink()
+def test_a_damaged_store_and_a_missing_recording_are_problems(folder: Path, tripos: Command) -> None:
+    store = a_store(folder, 1)
+    done = tripos("doctor", "--model", "replay/2026", "--json")
+    [(status, told, _)] = found(done, "replay/2026", "model")
+    assert (done.code, status) == (1, "problem") and "S0301" in told
+    next(iter(store.parts("run_items"))).unlink()
     done = tripos("doctor", "--json")
     [(status, told, _)] = found(done, "store", "place")
     assert (done.code, status) == (1, "problem") and "S0103" in told
@@ -300,13 +288,6 @@ def test_keys_are_never_shown(folder: Path, server: Server, tripos: Command, mon
     assert "TUTOR_KEY" in said and "R0207" in said
     for secret in (KEY, of_environment, "sk-proj-in"):
         assert secret not in said
-
-
-def test_a_recording_is_looked_for(folder: Path, tripos: Command) -> None:
-    a_store(folder, 1)
-    done = tripos("doctor", "--model", "replay/2026", "--json")
-    [(status, told, _)] = found(done, "replay/2026", "model")
-    assert (done.code, status) == (1, "problem") and "S0301" in told
 
 
 def test_a_failure_of_any_command_is_shown_without_keys(

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import Command
+from tests.json_server import json_server
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
 
@@ -42,11 +41,7 @@ class Answering:
     said: str
     snapshot: str = "snapshot-1"
     asked: list[dict[str, Any]] = field(default_factory=list)
-    port: int = 0
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
+    address: str = ""
 
     def answer(self, body: dict[str, Any]) -> dict[str, Any]:
         self.asked.append(body)
@@ -61,29 +56,8 @@ class Answering:
 def served(said: str, snapshot: str = "snapshot-1") -> Iterator[Answering]:
     answering = Answering(said, snapshot)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            sent = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            body = json.dumps(answering.answer(sent)).encode()
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    answering.port = server.server_address[1]
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    try:
+    with json_server(lambda posted: answering.answer(posted.data)) as answering.address:
         yield answering
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 @pytest.fixture(autouse=True)

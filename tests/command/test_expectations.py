@@ -54,8 +54,8 @@ def test_a_run_whose_expectations_hold_is_good(quiz: Path, tripos: Command) -> N
     assert "expectations: 1 held\nheld on 12 of 12 scores: it >= 0.5\n" in tripos("report").out
 
 
-def test_one_that_does_not_hold_ends_with_100_and_says_by_how_much(quiz: Path, tripos: Command) -> None:
-    done = run(quiz, tripos, "expect it >= 0.5\nexpect it < 1")
+def test_one_that_does_not_hold_ends_with_100_says_by_how_much_and_is_a_test_case(quiz: Path, tripos: Command) -> None:
+    done = run(quiz, tripos, "expect it >= 0.5\nexpect it < 1", "--junit", "out.xml")
     assert done.code == 100
     assert "expectations: 1 held, 1 did not: it < 1\n" in done.out
     again = tripos("report")
@@ -64,6 +64,19 @@ def test_one_that_does_not_hold_ends_with_100_and_says_by_how_much(quiz: Path, t
     assert "did not hold on 12 of 12 scores: it < 1\n" in again.out
     assert "off by 0" in again.out
     assert [gate["held"] for gate in json.loads(tripos("report", "--json").out)["expectations"]] == [True, False]
+    top = ElementTree.parse(quiz / "out.xml").getroot()
+    assert (top.tag, top.get("tests"), top.get("failures"), top.get("errors")) == ("testsuites", "3", "1", "0")
+    [suite] = top
+    cases = suite.findall("testcase")
+    assert [case.get("name") for case in cases] == [
+        f"it >= 0.5 [{MODEL}]",
+        f"it < 1 [{MODEL}]",
+        "every reply and score came about",
+    ]
+    [failure] = suite.iter("failure")
+    assert failure.get("message", "").startswith("it is 1")
+    nowhere = tripos("report", "--junit", "no/such/out.xml")
+    assert (nowhere.code, "S0102" in nowhere.err) == (2, True)
 
 
 def test_an_undefined_figure_does_not_hold_and_says_why(quiz: Path, tripos: Command) -> None:
@@ -77,22 +90,6 @@ def test_failed_calls_come_before_expectations(quiz: Path, tripos: Command) -> N
     done = tripos("run", "s.tripos", "--model", "mock/fails-1", "--max-retries", "0", "--json")
     assert done.code == 1
     assert done.data["expectations"][0]["held"] is False
-
-
-def test_expectations_are_test_cases_for_ci(quiz: Path, tripos: Command) -> None:
-    done = run(quiz, tripos, "expect it >= 0.5\nexpect it < 1", "--junit", "out.xml")
-    assert done.code == 100
-    top = ElementTree.parse(quiz / "out.xml").getroot()
-    assert (top.tag, top.get("tests"), top.get("failures"), top.get("errors")) == ("testsuites", "3", "1", "0")
-    [suite] = top
-    cases = suite.findall("testcase")
-    assert [case.get("name") for case in cases] == [
-        f"it >= 0.5 [{MODEL}]",
-        f"it < 1 [{MODEL}]",
-        "every reply and score came about",
-    ]
-    [failure] = suite.iter("failure")
-    assert failure.get("message", "").startswith("it is 1")
 
 
 def test_an_expectation_of_mock_models_fails_nothing_and_is_skipped_in_ci(quiz: Path, tripos: Command) -> None:
@@ -172,12 +169,6 @@ def test_a_table_for_a_paper_says_that_items_were_left_out(quiz: Path, tripos: C
     assert "items: --limit 1." in tripos("report", "--format", "md").out
 
 
-def test_junit_cannot_be_written_into_nowhere(quiz: Path, tripos: Command) -> None:
-    run(quiz, tripos)
-    done = tripos("report", "--junit", "no/such/out.xml")
-    assert (done.code, "S0102" in done.err) == (2, True)
-
-
 def test_a_changed_measure_is_taken_of_what_is_kept_without_a_call(quiz: Path, tripos: Command) -> None:
     run(quiz, tripos)
     before = json.loads(tripos("list", "--json").out)
@@ -187,20 +178,14 @@ def test_a_changed_measure_is_taken_of_what_is_kept_without_a_call(quiz: Path, t
     values = {each["name"]: each["rows"][0]["value"] for each in told["measures"]}
     assert values == {"sums.kinds": pytest.approx(values["sums.kinds"]), "it": 0.5, "spread": 0.0}
     assert json.loads(tripos("list", "--json").out) == before
+    (quiz / "other.tripos").write_text(SPEC.replace("benchmark quiz", "benchmark other"), "utf-8")
+    done = tripos("report", "--spec", "other.tripos")
+    assert (done.code, "S0210" in done.err) == (2, True)
 
 
-def test_a_new_column_is_worked_out_by_a_run_that_asks_nothing(quiz: Path, tripos: Command) -> None:
-    run(quiz, tripos)
-    more = SPEC.replace("  measure kinds", "  measure long = mean(length(reply.why))\n  measure kinds")
-    (quiz / "s.tripos").write_text(more, "utf-8")
-    done = tripos("run", "s.tripos", "--model", MODEL, "--json").data
-    assert (done["calls"]["asked"], done["calls"]["reused"]) == (0, 12)
-    told = {each["name"]: each["rows"] for each in json.loads(tripos("report", "--json").out)["measures"]}
-    [row] = told["sums.long"]
-    assert row["n"] == 12 and row["value"] > 0
-
-
-def test_a_report_says_of_a_new_column_that_a_run_works_it_out_without_a_call(quiz: Path, tripos: Command) -> None:
+def test_a_report_says_that_a_run_works_out_a_new_column_without_a_call_and_it_does(
+    quiz: Path, tripos: Command
+) -> None:
     run(quiz, tripos)
     more = SPEC.replace("  measure kinds", "  measure long = mean(length(reply.why))\n  measure kinds")
     (quiz / "new.tripos").write_text(more, "utf-8")
@@ -211,13 +196,12 @@ def test_a_report_says_of_a_new_column_that_a_run_works_it_out_without_a_call(qu
     (quiz / "new.tripos").write_text(asked_anew, "utf-8")
     told = " ".join(tripos("report", "--spec", "new.tripos").out.split())
     assert "`tripos run` with this spec does" in told and "without a call" not in told
-
-
-def test_a_spec_of_another_benchmark_is_refused(quiz: Path, tripos: Command) -> None:
-    run(quiz, tripos)
-    (quiz / "other.tripos").write_text(SPEC.replace("benchmark quiz", "benchmark other"), "utf-8")
-    done = tripos("report", "--spec", "other.tripos")
-    assert (done.code, "S0210" in done.err) == (2, True)
+    (quiz / "s.tripos").write_text(more, "utf-8")
+    done = tripos("run", "s.tripos", "--model", MODEL, "--json").data
+    assert (done["calls"]["asked"], done["calls"]["reused"]) == (0, 12)
+    measures = {each["name"]: each["rows"] for each in json.loads(tripos("report", "--json").out)["measures"]}
+    [row] = measures["sums.long"]
+    assert row["n"] == 12 and row["value"] > 0
 
 
 def test_classes_of_a_real_run_are_compared_with_the_rows(quiz: Path, tripos: Command) -> None:

@@ -99,13 +99,37 @@ def test_an_item_of_a_subset_is_in_no_line_of_any_scenario(facts: Path, tripos: 
     assert told["held_out"]["items"] % 2 == 0 and 4 <= told["held_out"]["items"] <= 8
     assert held and len(exported) == 8 - told["held_out"]["items"] // 2
     assert told["left_out"]["held out"] == 2 * told["held_out"]["items"]
-
-
-def test_all_subsets_are_held_out_where_nothing_is_said(facts: Path, tripos: Command, once: Command) -> None:
-    run(once)
     all_of_them = export(tripos)
     assert all_of_them["held_out"]["subsets"] == ["graded", "look"]
-    assert export(tripos, "--hold-out", "look")["examples"] > all_of_them["examples"]
+    assert everything["examples"] > all_of_them["examples"]
+    done = tripos("export", "preferences", "--by", "quality", "-o", "p.jsonl")
+    assert done.code == 0, done.err
+    preferred = json.loads(Path("p.jsonl.provenance.json").read_text("utf-8"))
+    assert {line["item"] for line in preferred["lines"]} <= {line["item"] for line in all_of_them["lines"]}
+    assert preferred["left_out"]["held out"] > 0
+    for arguments, code, said in (
+        (("--hold-out", "grade"), "S0811", "did you mean `graded`?"),
+        (("--apart-from", "nothing"), "S0301", "no run `nothing`"),
+    ):
+        done = tripos("export", "distillation", "--by", "quality", "-o", "t.jsonl", *arguments)
+        assert (done.code, code in done.err, said in done.err) == (2, True, True), done.err
+
+
+def test_a_line_says_the_model_and_the_value_that_it_won_by_with_scores_of_items_that_are_held_out(
+    facts: Path, tripos: Command, once: Command
+) -> None:
+    name = run(once)
+    told = export(tripos)
+    assert told["run_id"] == name and len(told["lines"]) == len(lines())
+    best = {each["cell"]["scenario"]: (each["model"], each["value"]) for each in told["best"]}
+    for line in told["lines"]:
+        [won] = line["won"]
+        assert (line["models"][0], won["value"]) == best[line["scenario"]]
+        assert won["cell"] == {"scenario": line["scenario"]}
+    query = "select max_by(model, mean) from (select model, avg(value) as mean from facts.scores where scenario = 'tell' group by all)"
+    assert tripos("sql", query, "-o", "best.json").code == 0
+    [row] = json.loads(Path("best.json").read_text("utf-8"))
+    assert [best["tell"][0]] == list(row.values())
 
 
 def test_an_export_of_the_spec_says_what_is_held_out(facts: Path, tripos: Command, once: Command) -> None:
@@ -115,16 +139,6 @@ def test_an_export_of_the_spec_says_what_is_held_out(facts: Path, tripos: Comman
     done = tripos("export", "some", "-o", "p.jsonl", "--json")
     assert done.code == 0, done.err
     assert done.data["held_out"]["subsets"] == ["look"]
-
-
-def test_preferences_are_of_items_that_are_not_held_out(facts: Path, tripos: Command, once: Command) -> None:
-    run(once)
-    distilled = {line["item"] for line in export(tripos)["lines"]}
-    done = tripos("export", "preferences", "--by", "quality", "-o", "p.jsonl")
-    assert done.code == 0, done.err
-    told = json.loads(Path("p.jsonl.provenance.json").read_text("utf-8"))
-    assert {line["item"] for line in told["lines"]} <= distilled
-    assert told["left_out"]["held out"] > 0
 
 
 def test_an_item_that_is_nearly_one_that_is_held_out_is_left_out_too(
@@ -192,15 +206,6 @@ def test_the_items_of_another_run_can_be_held_out(facts: Path, tripos: Command, 
     assert not any(said_in(text) for text in SAYINGS[:3])
 
 
-def test_scores_of_items_that_are_held_out_say_which_model_is_best(facts: Path, tripos: Command, once: Command) -> None:
-    run(once)
-    told = export(tripos)
-    query = "select max_by(model, mean) from (select model, avg(value) as mean from facts.scores where scenario = 'tell' group by all)"
-    assert tripos("sql", query, "-o", "best.json").code == 0
-    [row] = json.loads(Path("best.json").read_text("utf-8"))
-    assert [each["model"] for each in told["best"] if each["cell"]["scenario"] == "tell"] == list(row.values())
-
-
 @pytest.mark.parametrize("joined", [True, False])
 def test_people_and_judges_decide_together_where_the_spec_joins_them(
     facts: Path, tripos: Command, once: Command, joined: bool
@@ -223,35 +228,6 @@ def test_people_and_judges_decide_together_where_the_spec_joins_them(
     # The judges' means differ by less than the nine points that the person sees between the two models.
     together = {each["cell"]["scenario"]: each["model"] for each in export(tripos)["best"]}
     assert (together["tell"] != judged["tell"]) is joined
-
-
-def test_a_line_says_its_item_its_model_and_the_value_that_it_won_by(
-    facts: Path, tripos: Command, once: Command
-) -> None:
-    name = run(once)
-    told = export(tripos)
-    assert told["run_id"] == name and len(told["lines"]) == len(lines())
-    best = {each["cell"]["scenario"]: (each["model"], each["value"]) for each in told["best"]}
-    for line in told["lines"]:
-        [won] = line["won"]
-        assert (line["models"][0], won["value"]) == best[line["scenario"]]
-        assert won["cell"] == {"scenario": line["scenario"]}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        (("--hold-out", "grade"), "S0811", "did you mean `graded`?"),
-        (("--apart-from", "nothing"), "S0301", "no run `nothing`"),
-    ],
-)
-def test_what_cannot_be_held_out_is_said(
-    facts: Path, tripos: Command, once: Command, arguments: tuple[str, ...], code: str, said: str
-) -> None:
-    run(once)
-    done = tripos("export", "distillation", "--by", "quality", "-o", "t.jsonl", *arguments)
-    assert done.code == 2
-    assert code in done.err and said in done.err
 
 
 def test_a_run_of_held_out_items_alone_has_nothing_to_export(facts: Path, tripos: Command, once: Command) -> None:

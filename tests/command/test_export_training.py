@@ -105,20 +105,20 @@ def test_per_metric_a_reply_belongs_to_the_metrics_that_it_is_scored_on(
         assert known[sample]["model"] in {best[metric] for metric in metrics}
 
 
-def test_a_model_without_a_value_in_a_cell_does_not_win_by_it() -> None:
+def test_the_best_has_a_value_in_every_cell_and_names_those_that_are_as_good() -> None:
     values = [("a", ("s", "easy"), 9.0), ("a", ("s", "hard"), 2.0), ("b", ("s", "hard"), 3.0)]
     [best] = choose_best(("scenario", "level"), values, ("scenario",), ("a", "b"))
     assert (best.model, best.value) == ("b", 3.0)
-
-
-def test_models_that_are_as_good_are_named_and_the_first_is_taken() -> None:
     [best] = choose_best((), [("a", (), 0.1 + 0.2), ("b", (), 0.3), ("c", (), 0.1)], (), ("b", "a", "c"))
     assert (best.model, best.ties) == ("b", ("a",))
 
 
 def test_pairs_are_of_one_prompt_and_apart_by_the_margin(quiz: Path, tripos: Command, once: Command) -> None:
     run(once)
-    assert tripos("export", "preferences", "--margin", "0.5", "-o", "p.jsonl").code == 0
+    for name in ("p.jsonl", "again.jsonl"):
+        assert tripos("export", "preferences", "--margin", "0.5", "-o", name).code == 0
+    assert Path("p.jsonl").read_bytes() == Path("again.jsonl").read_bytes()
+    assert provenance("p.jsonl") | {"file": ""} == provenance("again.jsonl") | {"file": ""}
     marks = {
         each["sample_id"]: each
         for each in rows(
@@ -146,29 +146,22 @@ def reply(name: str, text: str, item: str = "1", asked: str = "Why?") -> Exporte
     return ExportedReply(name, item, "m", 0, ({"role": "user", "content": asked},), text, {"scenario": "s"})
 
 
-def chosen(*given: tuple[str, str, float], margin: float = 0.0) -> tuple[list[tuple[str, str]], dict[str, int]]:
-    """Pairs, by name, of replies with a name, a text and a mark; and what was left out."""
-    marks = {name: {("RIGHT", "j"): mark} for name, _, mark in given}
-    found, left_out = choose_pairs([reply(name, text) for name, text, _ in given], marks, {}, margin)
-    return [(good.sample_id, bad.sample_id) for good, bad, _ in found], {k: n for k, n in left_out.items() if n}
-
-
-def test_two_replies_of_one_text_are_no_pair() -> None:
-    assert chosen(("a", "x", 5), ("b", "x", 3)) == ([], {"the same text": 1})
-
-
-def test_two_replies_with_one_mark_are_no_pair() -> None:
-    assert chosen(("a", "x", 5), ("b", "y", 5)) == ([], {"ties": 1})
-
-
-def test_texts_that_are_ranked_in_both_ways_are_no_pair() -> None:
-    pairs, left_out = chosen(("a", "x", 5), ("b", "y", 3), ("c", "x", 2))
-    assert (pairs, left_out["contradicted"]) == ([], 2)
-
-
-def test_a_pair_of_texts_is_there_once() -> None:
-    pairs, left_out = chosen(("a", "x", 5), ("b", "y", 3), ("c", "x", 5))
-    assert (pairs, left_out) == ([("a", "b")], {"doubles": 1, "the same text": 1})
+@pytest.mark.parametrize(
+    ("replies", "pairs", "left_out"),
+    [
+        ([("a", "x", 5), ("b", "x", 3)], [], {"the same text": 1}),
+        ([("a", "x", 5), ("b", "y", 5)], [], {"ties": 1}),
+        ([("a", "x", 5), ("b", "y", 3), ("c", "x", 2)], [], {"contradicted": 2, "the same text": 1}),
+        ([("a", "x", 5), ("b", "y", 3), ("c", "x", 5)], [("a", "b")], {"doubles": 1, "the same text": 1}),
+    ],
+)
+def test_a_pair_is_of_two_texts_that_are_ranked_one_way_and_there_once(
+    replies: list[tuple[str, str, float]], pairs: list[tuple[str, str]], left_out: dict[str, int]
+) -> None:
+    marks = {name: {("RIGHT", "j"): mark} for name, _, mark in replies}
+    found, omitted = choose_pairs([reply(name, text) for name, text, _ in replies], marks, {}, 0.0)
+    assert [(good.sample_id, bad.sample_id) for good, bad, _ in found] == pairs
+    assert {reason: count for reason, count in omitted.items() if count} == left_out
 
 
 def test_replies_to_two_prompts_are_no_pair() -> None:
@@ -255,15 +248,6 @@ def test_no_secret_reaches_a_line(quiz: Path, tripos: Command, once: Command) ->
     for kind in ("distillation", "preferences"):
         assert tripos("export", kind, "-o", f"{kind}.jsonl").code == 0
         assert "SECRET" not in Path(f"{kind}.jsonl").read_text("utf-8")
-
-
-def test_the_same_run_gives_the_same_bytes(quiz: Path, tripos: Command, once: Command) -> None:
-    run(once)
-    for name in ("one.jsonl", "two.jsonl"):
-        assert tripos("export", "preferences", "-o", name).code == 0
-    assert Path("one.jsonl").read_bytes() == Path("two.jsonl").read_bytes()
-    one, two = provenance("one.jsonl"), provenance("two.jsonl")
-    assert one | {"file": ""} == two | {"file": ""}
 
 
 def test_a_line_is_there_once(quiz: Path, tripos: Command, once: Command) -> None:

@@ -34,38 +34,24 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def listen(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
-
-
-def test_a_file_is_formatted_and_named(folder: Path, tripos: Command) -> None:
-    done = tripos("fmt", "b.tripos")
-    assert (done.code, done.out, done.err) == (0, "formatted b.tripos\n", "")
-    assert (folder / "b.tripos").read_text("utf-8") == TIDY
-
-
-def test_a_tidy_file_is_not_written_again(folder: Path, tripos: Command) -> None:
-    os.utime(folder / "tidy.tripos", (1, 1))
-    done = tripos("fmt", "tidy.tripos")
-    assert (done.code, done.out, done.err) == (0, "", "")
-    assert (folder / "tidy.tripos").stat().st_mtime == 1
-
-
-def test_a_folder_is_formatted_with_all_specs_below_it(folder: Path, tripos: Command) -> None:
+def test_files_and_folders_are_formatted_and_named(folder: Path, tripos: Command) -> None:
     (folder / "a" / "deep").mkdir(parents=True)
     (folder / "a" / "deep" / "z.tripos").write_text(UNTIDY, "utf-8")
+    os.utime(folder / "tidy.tripos", (1, 1))
     done = tripos("fmt", ".", "b.tripos")
-    assert done.out == "formatted a/deep/z.tripos\nformatted b.tripos\n"
+    assert (done.code, done.out, done.err) == (0, "formatted a/deep/z.tripos\nformatted b.tripos\n", "")
+    assert (folder / "b.tripos").read_text("utf-8") == TIDY
     assert (folder / "notes.txt").read_text("utf-8") == UNTIDY
+    assert (folder / "tidy.tripos").stat().st_mtime == 1, "a tidy file is written again"
 
 
 def test_check_names_what_would_change_and_exits_1(folder: Path, tripos: Command) -> None:
     done = tripos("fmt", "--check", ".")
     assert (done.code, done.out, done.err) == (1, "would format b.tripos\n", "")
+    done = tripos("fmt", "--check", "--diff", ".")
+    assert (done.code, done.err) == (1, "would format b.tripos\n")
+    assert done.out.startswith("--- b.tripos\n") and "would" not in done.out
     assert (folder / "b.tripos").read_text("utf-8") == UNTIDY
-
-
-def test_check_of_tidy_files_is_silent(folder: Path, tripos: Command) -> None:
     done = tripos("fmt", "--check", "tidy.tripos")
     assert (done.code, done.out, done.err) == (0, "", "")
 
@@ -80,14 +66,9 @@ def test_diff_shows_what_would_change_and_changes_nothing(folder: Path, tripos: 
     assert (folder / "b.tripos").read_text("utf-8") == "role a\nmeasure a=1"
 
 
-def test_check_with_diff_keeps_the_diff_apart_from_the_names(folder: Path, tripos: Command) -> None:
-    done = tripos("fmt", "--check", "--diff", ".")
-    assert (done.code, done.err) == (1, "would format b.tripos\n")
-    assert done.out.startswith("--- b.tripos\n") and "would" not in done.out
-
-
 def test_a_file_with_a_mistake_is_left_alone_and_the_others_are_formatted(folder: Path, tripos: Command) -> None:
     (folder / "a.tripos").write_text(BROKEN, "utf-8")
+    assert tripos("fmt", "--check", ".").code == 2, "a mistake counts for more than a change"
     done = tripos("fmt", ".")
     assert (done.code, done.out) == (2, "formatted b.tripos\n")
     assert "error[E0103]: this `(` is never closed\n --> a.tripos:1:13" in done.err
@@ -95,34 +76,27 @@ def test_a_file_with_a_mistake_is_left_alone_and_the_others_are_formatted(folder
     assert (folder / "a.tripos").read_text("utf-8") == BROKEN
 
 
-def test_a_mistake_counts_for_more_than_a_change(folder: Path, tripos: Command) -> None:
-    (folder / "a.tripos").write_text(BROKEN, "utf-8")
-    assert tripos("fmt", "--check", ".").code == 2
-
-
-def test_standard_input_goes_to_standard_output(tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    for content in (UNTIDY, TIDY):
-        listen(monkeypatch, content.encode())
-        done = tripos("fmt", "-")
-        assert (done.code, done.out, done.err) == (0, TIDY, "")
-
-
-def test_standard_input_with_a_mistake_prints_nothing_to_keep(tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    listen(monkeypatch, BROKEN.encode())
-    done = tripos("fmt", "-")
-    assert (done.code, done.out) == (2, "")
-    assert " --> <stdin>:1:13" in done.err
-
-
-def test_standard_input_can_be_checked(tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    listen(monkeypatch, UNTIDY.encode())
-    done = tripos("fmt", "--check", "-")
-    assert (done.code, done.out) == (1, "would format <stdin>\n")
-
-
-def test_standard_input_stands_alone(folder: Path, tripos: Command) -> None:
-    done = tripos("fmt", "-", "b.tripos")
-    assert done.code == 2 and "`-` stands alone" in done.err
+@pytest.mark.parametrize(
+    ("content", "options", "code", "out", "err"),
+    [
+        (UNTIDY, (), 0, TIDY, ""),
+        (TIDY, (), 0, TIDY, ""),
+        (BROKEN, (), 2, "", " --> <stdin>:1:13"),
+        (UNTIDY, ("--check",), 1, "would format <stdin>\n", ""),
+    ],
+)
+def test_standard_input_goes_to_standard_output_unless_it_has_a_mistake(
+    tripos: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    content: str,
+    options: tuple[str, ...],
+    code: int,
+    out: str,
+    err: str,
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
+    done = tripos("fmt", *options, "-")
+    assert (done.code, done.out, err in done.err, bool(done.err)) == (code, out, True, bool(err))
 
 
 def test_line_endings_become_line_feeds_and_a_byte_order_mark_goes(folder: Path, tripos: Command) -> None:
@@ -154,19 +128,19 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
-    [("none.tripos", "there is no file at `none.tripos`"), ("empty", "there is no .tripos file below `empty`")],
+    ("paths", "said"),
+    [
+        (["none.tripos"], "there is no file at `none.tripos`"),
+        (["empty"], "there is no .tripos file below `empty`"),
+        (["bytes.tripos"], "cannot read bytes.tripos: it is not UTF-8 text"),
+        (["-", "b.tripos"], "`-` stands alone"),
+    ],
 )
-def test_a_path_without_specs_is_told(folder: Path, tripos: Command, path: str, said: str) -> None:
+def test_a_path_without_specs_is_told(folder: Path, tripos: Command, paths: list[str], said: str) -> None:
     (folder / "empty").mkdir()
-    done = tripos("fmt", path)
+    (folder / "bytes.tripos").write_bytes(b"\xff\xfe")
+    done = tripos("fmt", *paths)
     assert done.code == 2 and said in done.err
-
-
-def test_a_file_that_is_no_text_is_told(folder: Path, tripos: Command) -> None:
-    (folder / "b.tripos").write_bytes(b"\xff\xfe")
-    done = tripos("fmt", "b.tripos")
-    assert done.code == 2 and "cannot read b.tripos: it is not UTF-8 text" in done.err
 
 
 def test_a_formatter_that_would_change_a_meaning_writes_nothing(

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-import threading
 import unicodedata
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ import pytest
 
 from tests.conftest import Command
 from tests.each import each
+from tests.json_server import Posted, completion, json_server
 from tests.lengths import spread
 from tripos_warehouse.tables.data import export_cell
 
@@ -57,40 +56,16 @@ HOSTILE = {
 SECRET = "the-answer-nobody-may-see"
 
 
-class Echo(BaseHTTPRequestHandler):
-    """Replies with the last message that it was sent, or with an error that says it."""
+class Echo:
+    """A server that replies with the last message that it was sent, or with an error that says it."""
 
-    protocol_version = "HTTP/1.1"
     sent: list[dict[str, Any]] = []  # noqa: RUF012 - of the one server of a test
     status = 200
 
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.sent.append(body)
-        choice = {
-            "index": 0,
-            "finish_reason": "stop",
-            "message": {"role": "assistant"} | {"content": body["messages"][-1]["content"]},
-        }
-        usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
-        reply = {
-            "id": "1",
-            "object": "chat.completion",
-            "created": 1,
-            "model": "m",
-            "choices": [choice],
-            "usage": usage,
-        }
-        error = {"error": {"message": body["messages"][-1]["content"]}}
-        answer = json.dumps(reply if self.status == 200 else error).encode()
-        self.send_response(self.status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+    def answer(self, posted: Posted) -> tuple[int, object]:
+        self.sent.append(posted.data)
+        last = posted.data["messages"][-1]["content"]
+        return self.status, completion(last) if self.status == 200 else {"error": {"message": last}}
 
 
 @pytest.fixture
@@ -100,13 +75,9 @@ def echo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("COLUMNS", "80")
     (tmp_path / "echo.tripos").write_text(SPEC, "utf-8")
     Echo.sent, Echo.status = [], 200
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    table = f'base_url = "http://127.0.0.1:{server.server_port}/v1"\n'
-    (tmp_path / "tripos.toml").write_text(f'[endpoints."openai/echo"]\n{table}')
-    yield tmp_path
-    server.shutdown()
-    server.server_close()
+    with json_server(Echo().answer) as address:
+        (tmp_path / "tripos.toml").write_text(f'[endpoints."openai/echo"]\nbase_url = "{address}"\n')
+        yield tmp_path
 
 
 @pytest.fixture

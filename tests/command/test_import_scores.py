@@ -81,17 +81,22 @@ IMPORTED = [
 ]
 
 
-def test_a_file_with_a_row_a_score_is_imported(graded: Path, tripos: Command) -> None:
-    done = take(tripos, write(graded / "long.csv", LONG))
+def test_a_file_is_imported_once_whatever_its_layout(graded: Path, tripos: Command) -> None:
+    path, before = write(graded / "long.csv", LONG), parts()
+    done = take(tripos, path, "--dry-run")
+    assert (done.code, "nothing was written" in done.out, parts()) == (0, True, before)
+    done = take(tripos, path)
     assert (done.code, done.out.splitlines()[0]) == (0, "3 scores of 2 replies by human/alice")
     assert scores() == IMPORTED
-
-
-def test_a_file_with_a_column_a_metric_says_the_same(graded: Path, tripos: Command) -> None:
-    take(tripos, write(graded / "long.csv", LONG))
+    written = parts()
+    done = take(tripos, path)
+    assert (done.code, "nothing was written" in done.out) == (0, True)
     (graded / "wide.csv").write_text(WIDE, "utf-8")
-    told = take(tripos, "wide.csv", "--json").data
-    assert (told["new"], told["changed"], told["same"], told["blank"]) == (0, 0, 3, 1)
+    lines = [["scenario", "question", "Clarity", "RIGHT", "Clarity reason"], ["sums", "1+1", 7, 9.0, "short"]]
+    for wide in ("wide.csv", sheet_of([*lines, ["words", "12 + 30", 3.5]], graded / "wide.xlsx")):
+        told = take(tripos, wide, "--json").data
+        assert (told["new"], told["changed"], told["same"], told["blank"]) == (0, 0, 3, 1)
+    assert parts() == written
 
 
 @pytest.mark.parametrize("suffix", spread(["jsonl", "json", "parquet", "xlsx"], 2))
@@ -111,13 +116,6 @@ def test_other_formats_say_the_same(graded: Path, tripos: Command, suffix: str) 
     assert scores() == IMPORTED
 
 
-def test_a_workbook_with_a_column_a_metric_says_the_same(graded: Path, tripos: Command) -> None:
-    take(tripos, write(graded / "long.csv", LONG))
-    lines = [["scenario", "question", "Clarity", "RIGHT", "Clarity reason"], ["sums", "1+1", 7, 9.0, "short"]]
-    told = take(tripos, sheet_of([*lines, ["words", "12 + 30", 3.5]], graded / "wide.xlsx"), "--json").data
-    assert (told["new"], told["changed"], told["same"], told["blank"]) == (0, 0, 3, 1)
-
-
 def test_an_id_that_no_item_has_is_told_what_else_may_name_one(graded: Path, tripos: Command) -> None:
     done = take(tripos, write(graded / "ids.csv", [{"item": "1+1", "metric": "CLEAR", "score": "7"}]))
     told = "no item of the benchmark has this id; a column may say it by what it holds: question, answer"
@@ -129,15 +127,6 @@ def test_a_sheet_of_annotate_is_sent_where_it_is_taken(graded: Path, tripos: Com
     told = take(tripos, "anna.xlsx").err
     assert "`anna.xlsx` is a sheet that `tripos annotate` handed out" in told
     assert "tripos annotate --take anna.xlsx" in told
-
-
-def test_importing_a_file_twice_writes_nothing_the_second_time(graded: Path, tripos: Command) -> None:
-    path = write(graded / "long.csv", LONG)
-    take(tripos, path)
-    before = parts()
-    done = take(tripos, path)
-    assert (done.code, "nothing was written" in done.out) == (0, True)
-    assert parts() == before
 
 
 def test_a_file_that_grew_brings_in_what_is_new(graded: Path, tripos: Command) -> None:
@@ -183,13 +172,10 @@ def test_rows_that_do_not_fit_are_named_and_then_nothing_is_imported(graded: Pat
     assert rejected[1]["record"]["score"] == "11"
 
 
-def test_only_the_first_rejected_rows_are_shown(graded: Path, tripos: Command) -> None:
+def test_the_first_rejected_rows_are_shown_and_a_reason_that_many_share_once(graded: Path, tripos: Command) -> None:
     done = take(tripos, write(graded / "long.csv", [{**LONG[0], "score": str(11 + n)} for n in range(30)]))
     assert len([line for line in done.err.splitlines() if line.startswith("row ")]) == 20
     assert "and 10 more: `--rejected FILE` writes all" in done.err
-
-
-def test_a_reason_that_many_rows_share_is_said_once(graded: Path, tripos: Command) -> None:
     done = take(tripos, write(graded / "long.csv", [*LONG, *[{**LONG[0], "score": "11"}] * 30]))
     assert done.err.splitlines()[0] == "row 4 and 29 more: value `11`: not in 1..10"
     assert not [line for line in done.err.splitlines()[1:] if line.startswith("row ")]
@@ -209,10 +195,15 @@ def test_an_option_that_all_rows_lack_is_a_wrong_command(
     assert (done.code, done.err.startswith(told)) == (2, True), done.err
     assert "--skip-rejected" not in done.err
     assert done.err.count("evaluator:" if not evaluator else "this judge") == 1
+    assert ("`mock/careful:a/published`" in done.err) == bool(evaluator)
 
 
 def test_skipping_imports_the_rows_that_fit_and_says_so(graded: Path, tripos: Command) -> None:
     path = write(graded / "long.csv", [*LONG, {**LONG[0], "score": "11"}])
+    done = take(tripos, path, "--json")
+    assert (done.code, done.data["imported"]) == (1, False)
+    [rejected] = done.data["rejected"]
+    assert rejected == {"file": "long.csv", "row": 4, "field": "value", "value": "11", "reason": "not in 1..10"}
     done = take(tripos, path, "--skip-rejected")
     assert (done.code, "1 of 4 rows do not fit and are left out" in done.err) == (0, True)
     assert scores() == IMPORTED
@@ -226,11 +217,15 @@ def test_a_score_that_changed_is_refused_until_it_is_said_what_becomes_of_the_ol
     done = take(tripos, path)
     assert (done.code, "error[S0505]: 1 of 3 scores is in the store already" in done.err) == (1, True)
     assert "CLEAR was 7, is 2" in done.err
+    [change] = take(tripos, path, "--json").data["changes"]
+    assert (change["metric"], change["was"], change["value"], change["evaluator"]) == ("CLEAR", 7.0, 2.0, "human/alice")
     assert scores() == IMPORTED
     assert take(tripos, path, "--replace").code == 0
-    assert scores("round is not null and metric = 'CLEAR' and scenario = 'sums'") == [
-        ("sums", "CLEAR", "human/alice", 1, 2.0)
-    ]
+    replaced = [("sums", "CLEAR", "human/alice", 1, 2.0), *IMPORTED[1:]]
+    assert scores() == replaced
+    assert tripos("store", "compact").code == 0
+    assert scores() == replaced
+    assert tripos("store", "check").code == 0
 
 
 def test_a_second_round_stands_beside_the_first(graded: Path, tripos: Command) -> None:
@@ -239,31 +234,10 @@ def test_a_second_round_stands_beside_the_first(graded: Path, tripos: Command) -
     assert [row[3:] for row in scores()] == [(1, 7.0), (2, 5.0)]
 
 
-def test_what_was_replaced_stays_replaced_after_compaction(graded: Path, tripos: Command) -> None:
-    take(tripos, write(graded / "long.csv", LONG[:1]))
-    take(tripos, write(graded / "long.csv", [{**LONG[0], "score": "2"}]), "--replace")
-    assert tripos("store", "compact").code == 0
-    assert [row[4] for row in scores()] == [2.0]
-    assert tripos("store", "check").code == 0
-
-
-def test_two_rows_that_give_one_score_differently_are_refused(graded: Path, tripos: Command) -> None:
+def test_rows_that_give_one_score_twice_must_agree(graded: Path, tripos: Command) -> None:
     done = take(tripos, write(graded / "long.csv", [LONG[0], {**LONG[0], "score": "5"}]))
     assert (done.code, "row 1 gives the same evaluator's score of it as 7" in done.err) == (1, True)
-
-
-def test_a_row_that_says_the_same_twice_counts_once(graded: Path, tripos: Command) -> None:
     assert take(tripos, write(graded / "long.csv", [LONG[0], LONG[0]]), "--json").data["new"] == 1
-
-
-def test_a_score_without_an_evaluator_is_refused(graded: Path, tripos: Command) -> None:
-    done = tripos("import", "scores", write(graded / "long.csv", LONG))
-    assert (done.code, "nothing says who gave the score" in done.err) == (2, True)
-
-
-def test_the_name_of_a_judge_of_a_run_is_refused(graded: Path, tripos: Command) -> None:
-    done = tripos("import", "scores", write(graded / "long.csv", LONG), "--evaluator", "mock/careful:a")
-    assert (done.code, "`mock/careful:a/published`" in done.err) == (2, True)
 
 
 def test_imported_scores_show_in_a_report_of_one_run_and_take_part_in_its_measures(
@@ -343,12 +317,9 @@ def test_a_mapping_that_fits_nothing_is_an_error(
     assert (done.code, "error[S0502]" in done.err, said in done.err) == (2, True, True), done.err
 
 
-def test_a_file_that_is_not_there_is_an_error(graded: Path, tripos: Command) -> None:
+def test_a_file_that_is_not_there_or_has_no_metric_is_an_error(graded: Path, tripos: Command) -> None:
     done = take(tripos, "nothing.csv")
     assert (done.code, done.err.startswith("error[S0501]")) == (2, True)
-
-
-def test_a_file_without_any_metric_is_an_error(graded: Path, tripos: Command) -> None:
     (graded / "odd.csv").write_text("question,mark\n1+1,3\n", "utf-8")
     done = take(tripos, "odd.csv")
     assert (done.code, "no column names the metric" in done.err) == (2, True)
@@ -370,19 +341,6 @@ def test_scores_need_replies_that_a_scorer_grades(quiz: Path, tripos: Command, o
     assert (done.code, done.err.startswith("error[S0504]")) == (2, True)
 
 
-def test_a_dry_run_writes_nothing(graded: Path, tripos: Command) -> None:
-    before = parts()
-    done = take(tripos, write(graded / "long.csv", LONG), "--dry-run")
-    assert (done.code, "nothing was written" in done.out, parts()) == (0, True, before)
-
-
-def test_a_refused_import_says_why_in_json_too(graded: Path, tripos: Command) -> None:
-    done = take(tripos, write(graded / "long.csv", [{**LONG[0], "score": "11"}]), "--json")
-    assert (done.code, done.data["imported"]) == (1, False)
-    [rejected] = done.data["rejected"]
-    assert rejected == {"file": "long.csv", "row": 1, "field": "value", "value": "11", "reason": "not in 1..10"}
-
-
 def test_an_imported_score_tells_where_it_came_from(graded: Path, tripos: Command) -> None:
     take(tripos, write(graded / "long.csv", LONG[:1]))
     with connect(Store.open("results", create=False)) as connection:
@@ -394,14 +352,11 @@ def test_an_imported_score_tells_where_it_came_from(graded: Path, tripos: Comman
 
 
 def test_a_row_with_one_value_that_does_not_fit_is_left_out_whole(graded: Path, tripos: Command) -> None:
-    (graded / "wide.csv").write_text("scenario,question,CLEAR,RIGHT\nsums,1+1,7,99\nsums,12 + 30,7,8\n", "utf-8")
-    assert take(tripos, "wide.csv", "--skip-rejected").code == 0
+    (graded / "wide.csv").write_text(
+        "scenario,question,CLEAR,RIGHT,Corectness\nsums,1+1,7,99,9\nsums,12 + 30,7,8,9\n", "utf-8"
+    )
+    assert "columns not used: Corectness" in take(tripos, "wide.csv", "--skip-rejected").out
     assert [row[1:] for row in scores()] == [("CLEAR", "human/alice", 1, 7.0), ("RIGHT", "human/alice", 1, 8.0)]
-
-
-def test_columns_that_say_nothing_are_named(graded: Path, tripos: Command) -> None:
-    (graded / "wide.csv").write_text("scenario,question,CLEAR,Corectness\nsums,1+1,7,9\n", "utf-8")
-    assert "columns not used: Corectness" in take(tripos, "wide.csv").out
 
 
 def test_an_empty_cell_of_a_table_of_numbers_is_blank(graded: Path, tripos: Command) -> None:
@@ -411,12 +366,6 @@ def test_an_empty_cell_of_a_table_of_numbers_is_blank(graded: Path, tripos: Comm
     told = take(tripos, "wide.parquet", "--json").data
     assert (told["new"], told["blank"]) == (1, 1)
     assert scores() == [("sums", "CLEAR", "human/alice", 2, 7.0)]
-
-
-def test_a_change_is_told_in_json(graded: Path, tripos: Command) -> None:
-    take(tripos, write(graded / "long.csv", LONG[:1]))
-    [change] = take(tripos, write(graded / "long.csv", [{**LONG[0], "score": "2"}]), "--json").data["changes"]
-    assert (change["metric"], change["was"], change["value"], change["evaluator"]) == ("CLEAR", 7.0, 2.0, "human/alice")
 
 
 def test_several_files_are_read_as_one(graded: Path, tripos: Command) -> None:

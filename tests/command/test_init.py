@@ -108,15 +108,14 @@ def test_three_questions_are_asked_and_an_answer_that_is_none_is_asked_for_again
     assert Path("letters/tasks.jsonl").is_file()  # of the second template, `judge`
 
 
-def test_an_empty_answer_takes_what_the_brackets_show(tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_answer_takes_what_the_brackets_show_and_what_was_given_is_not_asked_for(
+    tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
     typed(monkeypatch, "\n\n\n")
     done = tripos("init")
     assert "template [qa]: " in done.out
     assert "name of the benchmark [qa]: " in done.out
     assert Path("qa/qa.tripos").is_file()
-
-
-def test_what_was_given_is_not_asked_for(tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     typed(monkeypatch, "")
     assert tripos("init", "quiz", "--template", "rag", "--model", "mock/careful").code == 0
     assert tripos("init", "other", "--yes").code == 0
@@ -159,6 +158,9 @@ def test_nothing_is_overwritten_and_nothing_is_written_where_a_file_is_in_the_wa
     assert "error[R0208]: `quiz` has `tripos.toml` already" in done.err
     assert [path.name for path in (tmp_path / "quiz").iterdir()] == ["tripos.toml"]
     assert (tmp_path / "quiz/tripos.toml").read_text("utf-8") == "mine"
+    (tmp_path / "other").write_text("mine", "utf-8")
+    done = tripos("init", "other", "--yes")
+    assert (done.code, "`other` is a file" in done.err) == (2, True)
 
 
 def test_a_folder_that_exists_is_filled_where_nothing_is_in_the_way(tripos: Command, tmp_path: Path) -> None:
@@ -178,16 +180,14 @@ def test_a_folder_that_cannot_name_a_benchmark_is_refused(name: str, tripos: Com
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_name_in_another_script_names_the_benchmark(tripos: Command) -> None:
+def test_a_name_in_another_script_names_the_benchmark_and_a_key_in_an_env_file_is_not_committed(
+    tripos: Command,
+) -> None:
     assert tripos("init", "测验", "--yes").code == 0
     assert tripos("check", "测验/测验.tripos").code == 0
-
-
-def test_a_file_in_the_place_of_the_folder_is_said(tripos: Command, tmp_path: Path) -> None:
-    (tmp_path / "quiz").write_text("mine", "utf-8")
-    done = tripos("init", "quiz", "--yes")
-    assert done.code == 2
-    assert "`quiz` is a file" in done.err
+    assert ".env" in Path("测验/.gitignore").read_text("utf-8").splitlines()
+    lines = Path("测验/.env.example").read_text("utf-8").splitlines()
+    assert all(line.startswith("#") or line.endswith("=") for line in lines)
 
 
 def test_inside_a_repository_the_workflow_has_the_path_from_its_root(tripos: Command, tmp_path: Path) -> None:
@@ -197,14 +197,6 @@ def test_inside_a_repository_the_workflow_has_the_path_from_its_root(tripos: Com
     text = Path("specs/quiz/.github/workflows/tripos.yml").read_text("utf-8")
     assert "specs: " + json.dumps("specs/quiz/quiz.tripos") in text
     assert tripos("fmt", "--check", "specs/quiz/quiz.tripos").code == 0
-
-
-def test_a_key_in_an_env_file_is_not_committed(tripos: Command) -> None:
-    tripos("init", "quiz", "--yes")
-    assert ".env" in Path("quiz/.gitignore").read_text("utf-8").splitlines()
-    assert all(
-        line.startswith("#") or line.endswith("=") for line in Path("quiz/.env.example").read_text("utf-8").splitlines()
-    )
 
 
 def test_a_benchmark_that_ships_is_copied_with_what_it_uses(
@@ -230,16 +222,21 @@ def test_the_mock_models_of_a_benchmark_that_ships_come_along(tripos: Command, t
     assert (settings["models"], settings["roles"]) == (["mock/careful", "mock/careless"], {"judge": ["mock/fair"]})
 
 
-@pytest.mark.parametrize("given", ["gallery/nothing", "../tests/cases", "/etc"])
-def test_only_what_ships_is_copied(given: str, tripos: Command, tmp_path: Path) -> None:
-    refused = tripos("init", "mine", "--from", given, "--yes")
-    assert (refused.code, "E0108" in refused.err) == (2, True)
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        (("gallery/nothing",), "E0108"),
+        (("../tests/cases",), "E0108"),
+        (("/etc",), "E0108"),
+        (("cjeval", "--template", "qa"), "R0202"),
+    ],
+)
+def test_only_what_ships_is_copied_and_no_template_beside_it(
+    given: tuple[str, ...], code: str, tripos: Command, tmp_path: Path
+) -> None:
+    refused = tripos("init", "mine", "--from", *given, "--yes")
+    assert (refused.code, code in refused.err) == (2, True)
     assert not (tmp_path / "mine").exists()
-
-
-def test_a_template_and_a_benchmark_are_not_both_begun_with(tripos: Command) -> None:
-    refused = tripos("init", "mine", "--from", "cjeval", "--template", "qa")
-    assert (refused.code, "R0202" in refused.err) == (2, True)
 
 
 def test_a_benchmark_that_ships_runs_with_its_own_mock_models_where_no_model_is_given(

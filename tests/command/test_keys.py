@@ -2,63 +2,34 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Command
+from tests.json_server import Posted, completion, json_server
 
 KEY = "sk-test-4f1d9c0b7a6e5d3c2b1a"
 
 
-class Endpoint(BaseHTTPRequestHandler):
-    """Answers those who know the key; to others it repeats what they sent, as careless providers do."""
-
-    sent: list[str] = []  # noqa: RUF012 - of the one server of a test
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
-        given = self.headers.get("authorization", "")
-        self.sent.append(given)
-        good = given == f"Bearer {KEY}"
-        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "two words"}}
-        usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
-        reply = {
-            "id": "1",
-            "object": "chat.completion",
-            "created": 1,
-            "model": "m",
-            "choices": [choice],
-            "usage": usage,
-        }
-        body = json.dumps(reply if good else {"error": {"message": f"Incorrect API key provided: {given}"}}).encode()
-        self.send_response(200 if good else 401)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
 @pytest.fixture
-def endpoint(quiz: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Endpoint]]:
-    monkeypatch.delenv("QUIZ_KEY", raising=False)
+def endpoint(quiz: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The keys that a server was sent, which answers those who know the one, and to others repeats what they sent."""
     monkeypatch.setenv("QUIZ_KEY", "")  # so that what `.env` sets is undone after the test
     monkeypatch.delenv("QUIZ_KEY")
-    Endpoint.sent = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    table = f'base_url = "http://127.0.0.1:{server.server_port}/v1"\napi_key_env = "QUIZ_KEY"\n'
-    (quiz / "tripos.toml").write_text(f'[endpoints."openai/tester"]\n{table}')
-    yield Endpoint
-    server.shutdown()
-    server.server_close()
+    sent: list[str] = []
+
+    def answer(posted: Posted) -> tuple[int, object]:
+        sent.append(posted.key)
+        if posted.key == f"Bearer {KEY}":
+            return 200, completion("two words")
+        return 401, {"error": {"message": f"Incorrect API key provided: {posted.key}"}}
+
+    with json_server(answer) as address:
+        table = f'base_url = "{address}"\napi_key_env = "QUIZ_KEY"\n'
+        (quiz / "tripos.toml").write_text(f'[endpoints."openai/tester"]\n{table}')
+        yield sent
 
 
 RUN = ("run", "quiz.tripos", "--model", "openai/tester", "--role", "judge=mock/careful", "--scenario", "sums")
@@ -68,16 +39,16 @@ def everything_in(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != ".env")
 
 
-def test_a_key_in_the_env_file_is_sent_and_kept_nowhere(quiz: Path, tripos: Command, endpoint: type[Endpoint]) -> None:
+def test_a_key_in_the_env_file_is_sent_and_kept_nowhere(quiz: Path, tripos: Command, endpoint: list[str]) -> None:
     (quiz / ".env").write_text(f"QUIZ_KEY={KEY}\n")
     done = tripos(*RUN)
     assert done.code == 0, done.err
-    assert set(endpoint.sent) == {f"Bearer {KEY}"}
+    assert set(endpoint) == {f"Bearer {KEY}"}
     assert KEY not in done.out + done.err
     assert KEY.encode() not in everything_in(quiz)
 
 
-def test_a_wrong_key_stops_the_run_and_is_not_repeated(quiz: Path, tripos: Command, endpoint: type[Endpoint]) -> None:
+def test_a_wrong_key_stops_the_run_and_is_not_repeated(quiz: Path, tripos: Command, endpoint: list[str]) -> None:
     wrong = KEY.replace("4f", "5e")
     (quiz / ".env").write_text(f"QUIZ_KEY={wrong}\n")
     done = tripos(*RUN)
@@ -86,10 +57,10 @@ def test_a_wrong_key_stops_the_run_and_is_not_repeated(quiz: Path, tripos: Comma
     assert wrong.encode() not in everything_in(quiz)
 
 
-def test_a_missing_key_names_its_variable(quiz: Path, tripos: Command, endpoint: type[Endpoint]) -> None:
+def test_a_missing_key_names_its_variable(quiz: Path, tripos: Command, endpoint: list[str]) -> None:
     done = tripos(*RUN)
     assert (done.code, "error[R0102]" in done.err, "QUIZ_KEY" in done.err) == (2, True, True), done.err
-    assert endpoint.sent == []
+    assert endpoint == []
 
 
 @pytest.mark.parametrize(

@@ -80,17 +80,51 @@ def ranks(found: dict[str, Any]) -> list[tuple[str, int, str]]:
 def test_models_that_the_items_do_not_tell_apart_share_a_rank(numbers: Path, tripos: Command, once: Command) -> None:
     bring(once, good=11, fair=10, poor=1)
     found = board(tripos, "--measure", "numbers=parity.accuracy")
-    assert ranks(found) == [("lab/good", 1, "a"), ("lab/fair", 1, "a"), ("lab/poor", 3, "b")]
+    shared = [("lab/good", 1, "a"), ("lab/fair", 1, "a"), ("lab/poor", 3, "b")]
+    assert ranks(found) == shared
     assert [each["tied"] for each in found["models"]] == [True, True, False]
     assert found["models"][0]["value"] == pytest.approx(11 / 12)
     assert found["models"][0]["low"] < 11 / 12 < found["models"][0]["high"]
+    found = board(tripos, "--measure", "numbers=wrong")
+    assert found["lower_is_better"]
+    assert ranks(found) == shared
 
 
-def test_a_formula_is_ranked_by_its_own_difference(numbers: Path, tripos: Command, once: Command) -> None:
+def test_a_formula_is_ranked_by_its_own_difference_in_every_format(
+    numbers: Path, tripos: Command, once: Command
+) -> None:
     bring(once, good=11, poor=1)
     found = board(tripos)
     assert found["measure"] == "both"
     assert ranks(found) == [("lab/good", 1, "a"), ("lab/poor", 2, "b")]
+    rows = list(csv.DictReader(io.StringIO(tripos("leaderboard", "--format", "csv").out)))
+    assert [(row["model"], row["rank"], row["tied"]) for row in rows] == [
+        ("lab/good", "1", "false"),
+        ("lab/poor", "2", "false"),
+    ]
+    lines = tripos("leaderboard", "--format", "markdown").out.splitlines()
+    assert lines[0] == "### numbers 1.0.0: both"
+    assert lines[4].startswith("| 1 | lab/good | ")
+
+
+def test_every_format_says_that_lower_is_better(numbers: Path, tripos: Command, once: Command) -> None:
+    bring(once, good=11, poor=1)
+    wrong = ("leaderboard", "--measure", "numbers=wrong")
+    assert tripos(*wrong).out.splitlines()[0] == "numbers 1.0.0: wrong (lower is better)"
+    assert tripos(*wrong, "--format", "markdown").out.splitlines()[0] == "### numbers 1.0.0: wrong (lower is better)"
+    rows = list(csv.DictReader(io.StringIO(tripos(*wrong, "--format", "csv").out)))
+    assert [(row["model"], row["rank"], row["lower_is_better"]) for row in rows] == [
+        ("lab/good", "1", "true"),
+        ("lab/poor", "2", "true"),
+    ]
+    report = tripos("report").out
+    assert "wrong (lower is better)" in report and "headline   both" in report
+    runs = [each["run_id"] for each in tripos("list", "--json").data]
+    done = tripos("compare", *reversed(runs), "--models", "good,poor", "--json")
+    told = {row["name"]: row["verdict"] for row in done.data["rows"] if row["section"] == "measure"}
+    assert told["wrong"].startswith("A is better by")
+    assert told["both"].startswith("A is better by")
+    assert told["doubled"].startswith("A is higher by")
 
 
 def test_one_that_is_right_on_every_item_is_ahead_of_one_that_is_wrong_on_all(
@@ -105,19 +139,11 @@ def test_a_model_is_not_ranked_beside_those_of_another_major_version(
 ) -> None:
     bring(once, old=11)
     (numbers / "numbers.tripos").write_text(NUMBERS.replace("VERSION", "2.0.0"), "utf-8")
-    bring(once, new=10)
+    bring(once, new=1)
     found = board(tripos)
     assert (found["version"], found["left_out"]) == ("2.0.0", {"lab/old": ["1.0.0"]})
     assert [model for model, *_ in ranks(found)] == ["lab/new"]
     assert "left out: lab/old, which ran under version 1.0.0 only" in tripos("leaderboard").out
-
-
-def test_a_model_of_another_major_version_is_ranked_where_somebody_wants_it(
-    numbers: Path, tripos: Command, once: Command
-) -> None:
-    bring(once, old=11)
-    (numbers / "numbers.tripos").write_text(NUMBERS.replace("VERSION", "2.0.0"), "utf-8")
-    bring(once, new=1)
     found = board(tripos, "--anyway")
     assert (found["left_out"], found["mixed"]) == ({}, {"lab/old": ["1.0.0"]})
     assert [model for model, *_ in ranks(found)] == ["lab/old", "lab/new"]
@@ -142,112 +168,41 @@ def test_a_model_of_an_earlier_minor_version_is_ranked_with_the_others(
     assert [model for model, *_ in ranks(board(tripos))] == ["lab/old", "lab/new"]
 
 
-def test_a_measure_called_overall_stands_for_its_benchmark(numbers: Path, tripos: Command, once: Command) -> None:
-    spec = SILENT.replace("VERSION", "1.0.0") + "measure overall = mean(parity.short)\n"
-    (numbers / "numbers.tripos").write_text(spec, "utf-8")
+@pytest.mark.parametrize(
+    ("spec", "measures"),
+    [
+        (SILENT + "measure overall = mean(parity.short)\n", ["overall"]),
+        (SILENT.partition("measure shortness")[0], ["parity.accuracy"]),
+        (SILENT, ["shortness"]),
+        (
+            NUMBERS.replace("headline  both", "headline  wrong, parity.accuracy, both"),
+            ["wrong", "parity.accuracy", "both"],
+        ),
+    ],
+    ids=["a measure called overall", "none of the whole", "the first of the whole", "headlines in their order"],
+)
+def test_the_boards_are_of_what_stands_for_the_benchmark(
+    numbers: Path, tripos: Command, once: Command, spec: str, measures: list[str]
+) -> None:
+    (numbers / "numbers.tripos").write_text(spec.replace("VERSION", "1.0.0"), "utf-8")
     bring(once, good=11)
-    assert board(tripos)["measure"] == "overall"
+    assert [each["measure"] for each in tripos("leaderboard", "--json").data["boards"]] == measures
 
 
-def test_without_measures_of_the_whole_each_scenario_has_its_first(
+def test_a_measure_that_goes_by_something_or_is_not_there_is_refused(
     numbers: Path, tripos: Command, once: Command
 ) -> None:
-    spec = SILENT.replace("VERSION", "1.0.0").partition("measure shortness")[0]
-    (numbers / "numbers.tripos").write_text(spec, "utf-8")
-    bring(once, good=11)
-    assert board(tripos)["measure"] == "parity.accuracy"
-
-
-def test_without_a_headline_the_first_measure_of_the_whole_stands_for_the_benchmark(
-    numbers: Path, tripos: Command, once: Command
-) -> None:
-    (numbers / "numbers.tripos").write_text(SILENT.replace("VERSION", "1.0.0"), "utf-8")
-    bring(once, good=11)
-    assert board(tripos)["measure"] == "shortness"
-
-
-def test_each_headline_is_a_board_in_the_order_that_they_are_named(
-    numbers: Path, tripos: Command, once: Command
-) -> None:
-    spec = NUMBERS.replace("VERSION", "1.0.0").replace("headline  both", "headline  wrong, parity.accuracy, both")
-    (numbers / "numbers.tripos").write_text(spec, "utf-8")
-    bring(once, good=11)
-    boards = tripos("leaderboard", "--json").data["boards"]
-    assert [each["measure"] for each in boards] == ["wrong", "parity.accuracy", "both"]
-
-
-def test_the_lowest_is_ahead_where_lower_is_better(numbers: Path, tripos: Command, once: Command) -> None:
-    bring(once, poor=1, fair=10, good=11)
-    found = board(tripos, "--measure", "numbers=wrong")
-    assert found["lower_is_better"]
-    assert ranks(found) == [("lab/good", 1, "a"), ("lab/fair", 1, "a"), ("lab/poor", 3, "b")]
-
-
-@pytest.mark.long
-def test_every_format_says_that_lower_is_better(numbers: Path, tripos: Command, once: Command) -> None:
-    bring(once, good=11, poor=1)
-    wrong = ("leaderboard", "--measure", "numbers=wrong")
-    assert tripos(*wrong).out.splitlines()[0] == "numbers 1.0.0: wrong (lower is better)"
-    assert tripos(*wrong, "--format", "markdown").out.splitlines()[0] == "### numbers 1.0.0: wrong (lower is better)"
-    rows = list(csv.DictReader(io.StringIO(tripos(*wrong, "--format", "csv").out)))
-    assert [(row["model"], row["rank"], row["lower_is_better"]) for row in rows] == [
-        ("lab/good", "1", "true"),
-        ("lab/poor", "2", "true"),
-    ]
-
-
-def test_figures_below_1_0_0_of_two_minor_versions_are_not_ranked_together(
-    numbers: Path, tripos: Command, once: Command
-) -> None:
-    for version, model in (("0.1.0", "old"), ("0.2.0", "new")):
-        (numbers / "numbers.tripos").write_text(NUMBERS.replace("VERSION", version), "utf-8")
-        bring(once, **{model: 11})
-    assert board(tripos)["left_out"] == {"lab/old": ["0.1.0"]}
-
-
-def test_a_comparison_says_that_the_lower_is_better(numbers: Path, tripos: Command, once: Command) -> None:
-    bring(once, good=11, poor=1)
-    runs = [each["run_id"] for each in tripos("list", "--json").data]
-    done = tripos("compare", *reversed(runs), "--models", "good,poor", "--json")
-    told = {row["name"]: row["verdict"] for row in done.data["rows"] if row["section"] == "measure"}
-    assert told["wrong"].startswith("A is better by")
-    assert told["both"].startswith("A is better by")
-    assert told["doubled"].startswith("A is higher by")
-
-
-def test_a_report_says_what_stands_for_the_benchmark_and_which_is_better_when_lower(
-    numbers: Path, tripos: Command, once: Command
-) -> None:
-    bring(once, good=11)
-    done = tripos("report")
-    assert "wrong (lower is better)" in done.out
-    assert "headline   both" in done.out
-
-
-def test_a_measure_that_goes_by_something_is_refused(numbers: Path, tripos: Command, once: Command) -> None:
     spec = NUMBERS.replace("VERSION", "1.0.0") + "measure split = mean(parity.right) by item.even\n"
     (numbers / "numbers.tripos").write_text(spec, "utf-8")
     bring(once, good=11)
-    done = tripos("leaderboard", "--measure", "numbers=split")
-    assert done.code == 2
-    assert "does not come to one value for each model" in done.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
+    for arguments, told in (
+        (("--measure", "numbers=split"), "does not come to one value for each model"),
         (("nambers",), "did you mean `numbers`?"),
         (("--measure", "numbers=bot"), "did you mean `both`?"),
         (("--measure", "both"), "write --measure BENCHMARK=MEASURE"),
-    ],
-)
-def test_a_name_that_is_not_there_is_told(
-    numbers: Path, tripos: Command, once: Command, arguments: list[str], told: str
-) -> None:
-    bring(once, good=11)
-    done = tripos("leaderboard", *arguments)
-    assert done.code == 2
-    assert told in done.err
+    ):
+        done = tripos("leaderboard", *arguments)
+        assert (done.code, told in done.err) == (2, True), done.err
 
 
 @pytest.mark.long
@@ -266,22 +221,6 @@ def test_columns_line_up_beside_a_model_whose_name_is_chinese(numbers: Path, tri
     ends = [cell_len(line.rstrip()[:-1].rstrip()) for line in lines if re.match(r"\d+=? +lab/", line)]
     assert len(ends) == 2
     assert len(set(ends)) == 1
-
-
-def test_csv_has_a_row_for_every_model_and_board(numbers: Path, tripos: Command, once: Command) -> None:
-    bring(once, good=11, poor=1)
-    rows = list(csv.DictReader(io.StringIO(tripos("leaderboard", "--format", "csv").out)))
-    assert [(row["model"], row["rank"], row["tied"]) for row in rows] == [
-        ("lab/good", "1", "false"),
-        ("lab/poor", "2", "false"),
-    ]
-
-
-def test_markdown_is_a_table(numbers: Path, tripos: Command, once: Command) -> None:
-    bring(once, good=11)
-    lines = tripos("leaderboard", "--format", "markdown").out.splitlines()
-    assert lines[0] == "### numbers 1.0.0: both"
-    assert lines[4].startswith("| 1 | lab/good | ")
 
 
 def test_too_few_items_tell_nobody_apart(numbers: Path, tripos: Command) -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-import threading
 from collections import Counter
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import Command
+from tests.json_server import json_server
 from tripos_compiler.plan import Content, Ending, Form, ending_of, reply_status
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
@@ -100,33 +99,12 @@ class Played:
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Played]:
     played = Played()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            sent = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            body = json.dumps(played.answer(sent)).encode()
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     monkeypatch.chdir(tmp_path)
-    address = f"http://127.0.0.1:{listening.server_address[1]}/v1"
-    Path("tripos.toml").write_text(f'[endpoints."hosted_vllm"]\nbase_url = "{address}"\n', "utf-8")
     Path("endings.tripos").write_text(SPEC, "utf-8")
     Path("items.jsonl").write_text(json.dumps({"question": "2 + 2?"}), "utf-8")
-    try:
+    with json_server(lambda posted: played.answer(posted.data)) as address:
+        Path("tripos.toml").write_text(f'[endpoints."hosted_vllm"]\nbase_url = "{address}"\n', "utf-8")
         yield played
-    finally:
-        listening.shutdown()
-        listening.server_close()
 
 
 def run(tripos: Command, models: list[str], judges: list[str], *options: str) -> dict[str, Any]:

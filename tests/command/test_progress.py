@@ -69,13 +69,10 @@ def test_the_picture_fits_the_terminal(scenarios: int, height: int) -> None:
     assert max(map(len, lines)) <= 80
 
 
-def test_the_picture_has_a_row_for_each_role_and_scenario_where_they_are_few() -> None:
+def test_the_picture_has_a_row_for_each_role_and_scenario_or_says_how_many_have_none() -> None:
     text = "\n".join(drawn(ProgressSnapshot(a_tally(2), Pace(), 10.0)))
     assert text.count("candidate") == text.count("judge") == 2
     assert "more" not in text
-
-
-def test_the_picture_says_how_many_have_no_row() -> None:
     text = "\n".join(drawn(ProgressSnapshot(a_tally(30), Pace(), 10.0)))
     rows = text.count("candidate") + text.count("judge")
     assert f"and {60 - rows} more" in text
@@ -121,25 +118,15 @@ def test_the_busiest_have_a_row_first() -> None:
 
 def test_the_rate_is_that_of_the_last_ten_seconds() -> None:
     tally, pace = RunProgress(), Pace()
-    lane = ("candidate", "sums")
-    for second in range(121):
-        tally.asked[lane] += 1 if second <= 100 else 5
+    for second in range(1021):
+        tally.asked["candidate", "sums"] += 1 if second <= 1000 else 5
         pace.mark(float(second), tally)
     assert pace.rate() == 5.0
-
-
-def test_marks_are_kept_for_a_minute_only() -> None:
-    tally, pace = RunProgress(), Pace()
-    for second in range(1000):
-        pace.mark(float(second), tally)
-    assert len(pace.marks) <= 62
-
-
-def test_there_is_no_time_left_to_tell_where_nothing_moves() -> None:
-    tally, pace = a_tally(), Pace()
-    pace.mark(0.0, tally)
-    pace.mark(30.0, tally)
-    assert (pace.rate(), pace.left_s(tally)) == (0.0, None)
+    assert len(pace.marks) <= 62, "marks are kept for a minute only"
+    still = Pace()
+    still.mark(0.0, a_tally())
+    still.mark(30.0, a_tally())
+    assert (still.rate(), still.left_s(a_tally())) == (0.0, None)
 
 
 class Observer(RunObserver):
@@ -225,22 +212,16 @@ def test_off_a_terminal_a_line_comes_after_5_seconds_and_then_every_30_or_60_in_
     assert all(line.startswith("400 of 800 calls (50%): 316 asked") for line in text.splitlines())
 
 
-def test_ci_gets_lines_even_on_a_terminal() -> None:
-    assert "\x1b" not in shown(6, Terminal(), {"CI": "1", "TERM": "xterm"})
-
-
-def test_a_terminal_gets_a_picture_that_goes_away() -> None:
+def test_a_terminal_gets_a_picture_and_ci_gets_lines() -> None:
     text = shown(6, Terminal(), {"TERM": "xterm"})
     assert "\x1b" in text and "400 of 800 calls" in text
+    assert "\x1b" not in shown(6, Terminal(), {"CI": "1", "TERM": "xterm"})
+    assert shown(100, io.StringIO(), {}, quiet=True) == ""
 
 
 def test_notes_are_told_at_once_and_once_and_without_keys() -> None:
     text = shown(4, io.StringIO(), {}, ["`x/y` does not answer, key hush-hush"])
     assert text == "`x/y` does not answer, key (hidden)\n"
-
-
-def test_a_quiet_run_shows_nothing() -> None:
-    assert shown(100, io.StringIO(), {}, quiet=True) == ""
 
 
 class Gone(io.StringIO):
@@ -270,26 +251,27 @@ def test_lines_do_not_pile_up_where_someone_looks_late() -> None:
     assert len(stream.getvalue().splitlines()) == 1
 
 
-def test_counts_name_what_there_was() -> None:
-    assert format_counts(RunProgress()) == "0 asked"
-    assert format_counts(a_tally()) == "316 asked, 80 reused, 4 failed"
-
-
 def test_the_summary_of_a_run_without_trouble_is_one_line() -> None:
     tally = RunProgress(cost_usd=0.5)
     tally.asked["candidate", "sums"] = 3
     tally.samples["ok"] = tally.scores["scored"] = 3
-    assert summary_lines(RunSummary("r", "finished", tally, 3.0, command="tripos run x")) == [
-        "finished: 3 calls asked; 0 tokens in, 0 out; cost 0.50 USD"
-    ]
+    one = RunProgress(tokens_in=1, tokens_out=1, cost_usd=0.5)
+    one.asked["candidate", "sums"] = one.reused["candidate", "sums"] = 1
+    for made, told in (
+        (tally, "finished: 3 calls asked; 0 tokens in, 0 out; cost 0.50 USD"),
+        (one, "finished: 1 call asked, 1 reused; 1 token in, 1 out; cost 0.50 USD"),
+    ):
+        assert summary_lines(RunSummary("r", "finished", made, 3.0, command="tripos run x")) == [told]
+    nothing = RunProgress()
+    nothing.reused["candidate", "sums"] = 3
+    assert "nothing was left to ask" in summary_lines(RunSummary("r", "finished", nothing, 0.1))[-1]
+    assert format_counts(RunProgress()) == "0 asked"
 
 
-def test_the_summary_of_one_call_counts_one() -> None:
-    tally = RunProgress(tokens_in=1, tokens_out=1, cost_usd=0.5)
-    tally.asked["candidate", "sums"] = tally.reused["candidate", "sums"] = 1
-    assert summary_lines(RunSummary("r", "finished", tally, 3.0, command="tripos run x")) == [
-        "finished: 1 call asked, 1 reused; 1 token in, 1 out; cost 0.50 USD"
-    ]
+def test_a_share_is_never_rounded_to_all_or_nothing() -> None:
+    tally = RunProgress()
+    tally.scores.update(scored=1_000_000, parse_failure=1)
+    assert format_shares(tally.scores) == "1,000,000 scored (99.9%), 1 parse_failure (0.1%)"
 
 
 def test_the_summary_fits_80_columns_and_tells_shares_unknown_prices_and_what_to_type() -> None:
@@ -325,18 +307,6 @@ def test_the_summary_fits_80_columns_and_tells_shares_unknown_prices_and_what_to
 def test_the_summary_says_how_to_go_on(status: str, code: str | None, words: str) -> None:
     ended = RunSummary("r", status, a_tally(), 1.0, code=code, command="tripos run x")
     assert words in summary_lines(ended)[-1] + summary_lines(ended)[-2]
-
-
-def test_nothing_to_do_is_said() -> None:
-    tally = RunProgress()
-    tally.reused["candidate", "sums"] = 3
-    assert "nothing was left to ask" in summary_lines(RunSummary("r", "finished", tally, 0.1))[-1]
-
-
-def test_a_share_is_never_rounded_to_all_or_nothing() -> None:
-    tally = RunProgress()
-    tally.scores.update(scored=1_000_000, parse_failure=1)
-    assert format_shares(tally.scores) == "1,000,000 scored (99.9%), 1 parse_failure (0.1%)"
 
 
 def test_an_unknown_cost_is_null_for_machines_and_what_is_known_stands_beside_it() -> None:

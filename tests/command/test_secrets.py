@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import Command
+from tests.json_server import Posted, completion, json_server
 from tests.lengths import spread
 from tripos_runtime.models.base import Endpoint
 from tripos_runtime.models.catalog import is_carried, path_of
@@ -32,55 +31,28 @@ STATUSES = (400, 401, 403, 404, 429, 500)
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .* on TypedDict:UserWarning")
 
 
-class Careless(BaseHTTPRequestHandler):
-    """Repeats the key that it is sent wherever it can."""
+class Careless:
+    """A server that repeats the key that it is sent wherever it can."""
 
-    protocol_version = "HTTP/1.1"
     status = 200
     shape = "openai"
     said = "two words"
     sent: list[str] = []  # noqa: RUF012 - of the one server of a test
 
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
-        given = self.headers.get("authorization", "")
-        self.sent.append(given)
-        body = self._reply() if self.status == 200 else self._error(given)
-        self.send_response(self.status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.send_header("x-you-sent", given)
-        self.send_header("x-request-id", given)
-        self.end_headers()
-        self.wfile.write(body)
+    def answer(self, posted: Posted) -> tuple[int, object, dict[str, str]]:
+        self.sent.append(posted.key)
+        body = completion(self.said) if self.status == 200 else self._error(posted.key)
+        return self.status, body, {"x-you-sent": posted.key, "x-request-id": posted.key}
 
-    def _reply(self) -> bytes:
-        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": self.said}}
-        usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
-        reply = {
-            "id": "1",
-            "object": "chat.completion",
-            "created": 1,
-            "model": "m",
-            "choices": [choice],
-            "usage": usage,
-        }
-        return json.dumps(reply).encode()
-
-    def _error(self, given: str) -> bytes:
+    def _error(self, given: str) -> object:
         key = given.removeprefix("Bearer ")
         match self.shape:
             case "openai":
-                return json.dumps({"error": {"message": f"bad key {key}", "type": "x", "code": given}}).encode()
+                return {"error": {"message": f"bad key {key}", "type": "x", "code": given}}
             case "text":
                 return f"<html>refused: {given} ({key})</html>".encode()
             case _:
-                return json.dumps(
-                    {"detail": [{"input": {"headers": {"authorization": given}}}], "url": f"?key={quote(key)}"}
-                ).encode()
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+                return {"detail": [{"input": {"headers": {"authorization": given}}}], "url": f"?key={quote(key)}"}
 
 
 @pytest.fixture
@@ -90,16 +62,12 @@ def endpoint(quiz: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.delenv("QUIZ_TUTOR")
     monkeypatch.setenv("TRIPOS_DEBUG", "1")
     Careless.sent = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Careless)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    tables = [
-        f'[endpoints."{name}"]\nbase_url = "http://127.0.0.1:{server.server_port}/v1"\napi_key_env = "QUIZ_TUTOR"\n'
-        for name in MODELS.values()
-    ]
-    (quiz / "tripos.toml").write_text("\n".join(tables))
-    yield quiz
-    server.shutdown()
-    server.server_close()
+    with json_server(Careless().answer) as address:
+        tables = [
+            f'[endpoints."{name}"]\nbase_url = "{address}"\napi_key_env = "QUIZ_TUTOR"\n' for name in MODELS.values()
+        ]
+        (quiz / "tripos.toml").write_text("\n".join(tables))
+        yield quiz
 
 
 def run(tripos: Command, path: str) -> Any:

@@ -133,21 +133,8 @@ def test_a_file_name_that_says_the_secret(tmp_path: Path) -> None:
 
 
 WORDS = (
-    "iron",
-    "tin",
-    "gold",
-    "lead",
-    "zinc",
-    "salt",
-    "clay",
-    "sand",
-    "wood",
-    "silk",
-    "wool",
-    "glass",
-    "steel",
-    "paper",
-)
+    "iron", "tin", "gold", "lead", "zinc", "salt", "clay", "sand", "wood", "silk", "wool", "glass", "steel", "paper",
+)  # fmt: skip
 
 
 def questions(draw: random.Random, count: int, kind: str) -> list[dict[str, Any]]:

@@ -333,17 +333,9 @@ def test_an_expression_of_a_cell_stays_in_its_hole(tmp_path: Path) -> None:
 
 
 CELLS = (
-    "3",
-    "-3",
-    "1 + 2",
-    "7 - 2 - 1",
-    "2 * 3",
-    "1 + 2 * 3",
-    "(1 + 2)",
-    "abs(-2)",
-    "words(item.question)",
+    "3", "-3", "1 + 2", "7 - 2 - 1", "2 * 3", "1 + 2 * 3", "(1 + 2)", "abs(-2)", "words(item.question)",
     "max(1, 2) - 1",
-)
+)  # fmt: skip
 OPERATORS = ("+", "-", "*", "/")
 
 

@@ -18,32 +18,13 @@ from tripos_compiler.library.functions.texts import fill, other_holes
 from tripos_compiler.library.signature import Undefined
 
 NOTATIONS = (
-    "{{NAME}}",
-    "{{ NAME }}",
-    "${NAME}",
-    "%(NAME)s",
-    "<<NAME>>",
-    "[[NAME]]",
-    "{NAME}",
-    "<NAME>",
-    "[NAME]",
-    "$NAME",
-)
+    "{{NAME}}", "{{ NAME }}", "${NAME}", "%(NAME)s", "<<NAME>>", "[[NAME]]", "{NAME}", "<NAME>", "[NAME]", "$NAME",
+)  # fmt: skip
 NAMES = ("question", "answer", "student_solution", "x", "题目", "_a1")
 BETWEEN = (
-    "",
-    " ",
-    "\n",
-    " {} ",
-    '{"a": 1} ',
-    " </question> ",
-    " {a: 1}, ",
-    r" \frac{1}{2} ",
-    " 5 % ",
-    "5 $ ",
-    " {% if x %} ",
-    "<br/> ",
-)
+    "", " ", "\n", " {} ", '{"a": 1} ', " </question> ", " {a: 1}, ", r" \frac{1}{2} ", " 5 % ", "5 $ ",
+    " {% if x %} ", "<br/> ",
+)  # fmt: skip
 """Text between holes, none of which is a hole with a name."""
 VALUES = st.one_of(
     st.text(max_size=20), st.sampled_from([form.replace("NAME", name) for form in NOTATIONS for name in NAMES])

@@ -99,16 +99,8 @@ def test_a_truth_that_is_left_open_is_none(word: str, frame: str, coat: str) -> 
 
 
 AFFIRMING = (
-    "The answer is {}.",
-    "Answer: {}",
-    "I choose {}.",
-    "{}",
-    "({})",
-    "答案是{}。",
-    "故选{}。",
-    "**{}**",
-    "So it is {}.",
-)
+    "The answer is {}.", "Answer: {}", "I choose {}.", "{}", "({})", "答案是{}。", "故选{}。", "**{}**", "So it is {}.",
+)  # fmt: skip
 
 
 @settings(max_examples=sized(150, 20_000), deadline=None)

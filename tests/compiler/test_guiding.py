@@ -13,23 +13,8 @@ best_bleu = FUNCTIONS["best_bleu"].python
 coverage = FUNCTIONS["coverage"].python
 each_before = FUNCTIONS["each_before"].python
 WORDS = [
-    "how",
-    "many",
-    "eggs",
-    "does",
-    "she",
-    "sell",
-    "at",
-    "the",
-    "market",
-    "on",
-    "each",
-    "day",
-    "of",
-    "a",
-    "week",
-    "?",
-]
+    "how", "many", "eggs", "does", "she", "sell", "at", "the", "market", "on", "each", "day", "of", "a", "week", "?",
+]  # fmt: skip
 QUESTIONS = ["How many eggs does she sell?", "What does she earn a day?", "What does she earn a week?"]
 
 

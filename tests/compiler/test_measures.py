@@ -102,13 +102,10 @@ def test_measures_stand_in_the_plan_in_the_order_in_which_they_are_declared() ->
 
 
 def test_measures_of_two_scenarios_may_have_one_name_and_take_the_scores_of_their_own() -> None:
-    found = {each.name: each.figure for each in plan().measures}
+    found = {each.name: each.figure for each in plan("measure it = mean(right)").measures}
     assert found["sums.accuracy"] == Aggregate(function="mean", values=("right",), scenario="sums")
     assert found["talk.accuracy"] == Aggregate(function="mean", values=("right",), scenario="talk")
-
-
-def test_at_the_top_of_a_file_a_score_is_that_of_all_scenarios() -> None:
-    assert measure("measure it = mean(right)").figure == Aggregate(function="mean", values=("right",))
+    assert found["it"] == Aggregate(function="mean", values=("right",))
 
 
 def test_a_measure_of_the_scenario_comes_before_one_of_the_whole_spec() -> None:
@@ -205,7 +202,9 @@ def test_a_score_of_some_replies_or_with_a_judge_takes_no_condition_on_the_row(t
     assert "E0303" in {each.code for each in found}
 
 
-def test_a_slice_is_taken_of_a_measure() -> None:
+def test_numbers_are_worked_out_and_a_slice_is_taken_of_a_measure() -> None:
+    figure = Formula(operator="*", values=(Constant(value=-1.5), Measured(measure="sums.accuracy")))
+    assert measure("measure it = -(1 + 2 / 4) * (sums.accuracy)").figure == figure
     slice_ = Measured(measure="sums.tries", slice={"hint": "none"})
     figure = Formula(operator="-", values=(Measured(measure="sums.tries"), slice_))
     assert measure("", "sums.gain").figure == figure
@@ -224,11 +223,6 @@ def test_a_part_that_goes_by_less_is_one_number_over_all() -> None:
     assert less.figure == Formula(operator="-", values=(Measured(measure="by_level"), overall))
 
 
-def test_numbers_are_worked_out_and_brackets_leave_no_trace() -> None:
-    figure = Formula(operator="*", values=(Constant(value=-1.5), Measured(measure="sums.accuracy")))
-    assert measure("measure it = -(1 + 2 / 4) * (sums.accuracy)").figure == figure
-
-
 def test_an_aggregate_of_cells_keeps_what_they_go_by() -> None:
     inner = Aggregate(function="mean", values=("right",), by=("scenario", "level"))
     text = "measure cells = mean(right) by scenario, level\nmeasure it = median(cells) by level"
@@ -240,17 +234,11 @@ def test_a_formula_goes_by_what_it_says_and_by_what_its_parts_go_by() -> None:
     assert measure("measure it = sums.right - sums.right[hint: none] by level").by == ("level", "hint")
     assert measure("measure it = sums.gain by hint").by == ("hint",)
     assert measure("measure it = sums.right[hint: none]").by == ()
-
-
-def test_an_aggregate_in_a_formula_goes_by_what_the_formula_says() -> None:
     figure = measure("measure it = mean(quality) - 2 * mean(quality) by scenario").figure
     assert isinstance(figure, Formula)
     first, second = figure.values
     assert isinstance(first, Aggregate) and isinstance(second, Formula)
     assert [part.by for part in (first, *second.values) if isinstance(part, Aggregate)] == [("scenario",)] * 2
-
-
-def test_agreement_is_taken_across_a_panel_by_metric() -> None:
     figure = measure("measure it = kendall_w(rubric) across judge by metric").figure
     assert figure == Aggregate(function="kendall_w", values=("rubric",), across="judge", by=("metric",))
 
@@ -297,14 +285,10 @@ def test_the_bounds_of_a_figure_follow_from_those_of_its_parts(value: str, bound
     assert (found.low, found.high) == pytest.approx(bounds)
 
 
-def test_the_least_of_figures_on_different_scales_names_these() -> None:
-    [found] = compiled("measure it = min(mean(quality), 2 + mean(right))").diagnostics
-    assert found.message.endswith("`mean(quality)` runs from 1 to 10, `mean(right)` from 0 to 1")
-
-
-def test_a_mended_scale_of_the_help_is_one() -> None:
-    [found] = compiled("measure it = mean(quality) + mean(right)").diagnostics
-    assert found.message.endswith("`mean(quality)` runs from 1 to 10, `mean(right)` from 0 to 1")
+def test_figures_on_different_scales_are_named_and_the_mended_scale_of_the_help_is_one() -> None:
+    for figure in ("min(mean(quality), 2 + mean(right))", "mean(quality) + mean(right)"):
+        [found] = compiled(f"measure it = {figure}").diagnostics
+        assert found.message.endswith("`mean(quality)` runs from 1 to 10, `mean(right)` from 0 to 1")
     assert found.help is not None
     mended = found.help.split("`")[1]
     assert compiled(f"measure it = {mended} + mean(right)").diagnostics == ()

@@ -20,50 +20,10 @@ from tripos_compiler.syntax.parser import parse
 
 SPECS = {path.name: path.read_text("utf-8") for path in sorted(EDUBENCH.glob("*.tripos"))}
 SCRAPS = [
-    *[
-        '"',
-        '"""',
-        "{",
-        "}",
-        "(",
-        ")",
-        "[",
-        "]",
-        "{{",
-        "}}",
-        "|",
-        "| a | b |",
-        ",",
-        "=",
-        "==",
-        "->",
-        "<",
-        "..",
-        "list<{",
-    ],
-    *[
-        "\n",
-        "\n\n",
-        "# x\n",
-        "#",
-        " ",
-        ";",
-        "。",
-        "，",
-        "（",
-        "）",
-        "｛",
-        "｝",
-        "“",
-        "!",
-        "\\",
-        "\0",
-        "not\nin",
-        "+\n",
-        ",\n",
-    ],
-    *["x", "not", "in", "role r", "\nscenario s {\n", "\nmeasure m = mean(", "\n}", '"a)', '"a }', "a {} b", "9" * 30],
-]
+    '"', '"""', "{", "}", "(", ")", "[", "]", "{{", "}}", "|", "| a | b |", ",", "=", "==", "->", "<", "..", "list<{",
+    "\n", "\n\n", "# x\n", "#", " ", ";", "。", "，", "（", "）", "｛", "｝", "“", "!", "\\", "\0", "not\nin", "+\n", ",\n",
+    "x", "not", "in", "role r", "\nscenario s {\n", "\nmeasure m = mean(", "\n}", '"a)', '"a }', "a {} b", "9" * 30,
+]  # fmt: skip
 QUICK = settings(deadline=None, max_examples=sized(30, 120), suppress_health_check=list(HealthCheck))
 
 Read = tuple[Any, list[Any], set[str], bool]

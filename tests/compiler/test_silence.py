@@ -182,27 +182,10 @@ def test_all_warnings_can_be_denied_and_errors_stay_as_they_are(tmp_path: Path) 
     assert [(item.severity, len(item.notes)) for item in denied] == [("error", 1), ("error", 0)]
 
 
-SCRAPS = st.sampled_from(
-    [
-        "# allow ",
-        "W0309",
-        "w0401",
-        "W0110",
-        "E9",
-        ", ",
-        "，",
-        ": ",
-        "：",
-        "so",
-        "\n",
-        " ",
-        '"',
-        '"""',
-        "#",
-        "role a",
-        "\r\n",
-    ]
-)
+SCRAPS = st.sampled_from([
+    "# allow ", "W0309", "w0401", "W0110", "E9", ", ", "，", ": ", "：", "so", "\n", " ", '"', '"""', "#", "role a",
+    "\r\n",
+])  # fmt: skip
 
 
 @settings(deadline=None)

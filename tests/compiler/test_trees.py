@@ -39,21 +39,11 @@ def test_one_tree_may_be_written_in_several_ways(document: Any) -> None:
     assert read.faults == ()
     assert read.tree.leaves() == ("Algebra / Sets", "Algebra / Groups", "Logic")
     assert (read.tree.inner, read.tree.depth) == (2, 2)
-
-
-def test_a_node_alone_is_a_list_of_one() -> None:
-    assert read_tree({"name": "Algebra", "children": ["Sets"]}) == read_tree({"Algebra": ["Sets"]})
-
-
-def test_the_branches_below_a_node_are_found_by_its_path() -> None:
-    tree = read_tree(SAME[0]).tree
-    assert (tree.children(), tree.children("Algebra"), tree.children("Logic")) == (
-        ("Algebra", "Logic"),
-        ("Sets", "Groups"),
-        (),
-    )
+    children = [read.tree.children(*path) for path in ((), ("Algebra",), ("Logic",))]
+    assert children == [("Algebra", "Logic"), ("Sets", "Groups"), ()]
     with pytest.raises(KeyError):
-        tree.children("Algebra / Rings")
+        read.tree.children("Algebra / Rings")
+    assert read_tree({"name": "Algebra", "children": ["Sets"]}) == read_tree({"Algebra": ["Sets"]})
 
 
 @each(
@@ -74,17 +64,13 @@ def test_the_branches_below_a_node_are_found_by_its_path() -> None:
         ({"Algebra": {"Sets": []}, "Logic": None}, "the brackets below `Algebra / Sets` are empty"),
         ({"Algebra": {}, "Logic": None}, "the brackets below `Algebra` are empty"),
         ([{"Algebra": ["Sets"]}, "Algebra"], "`Algebra` is repeated at the top"),
+        ({" Algebra ": ["Sets", "Sets "]}, "`Sets` is repeated below `Algebra`"),
         ([{"name": "Algebra", "id": 1}], "the node `Algebra` at the top has `id`"),
         ([{"name": None, "children": ["Sets"]}], "`None` at the top is not a text"),
     ],
 )
 def test_what_is_no_tree_is_said_with_its_place(document: Any, message: str) -> None:
     assert [fault.message for fault in read_tree(document).faults] == [message]
-
-
-def test_names_are_read_without_the_space_around_them() -> None:
-    read = read_tree({" Algebra ": ["Sets", "Sets "]})
-    assert [fault.message for fault in read.faults] == ["`Sets` is repeated below `Algebra`"]
 
 
 @pytest.mark.parametrize(("levels", "faults"), [(DEEPEST, 0), (DEEPEST + 1, 1)])
@@ -105,22 +91,38 @@ def test_the_plan_says_what_a_tree_is_and_every_leaf_makes_a_row(tmp_path: Path)
     assert (plan.made[0].rows, plan.made[0].fields[0].type.kind) == (3, "path")
 
 
-def test_a_name_that_stands_twice_in_a_mapping_is_found_in_json_and_yaml(tmp_path: Path) -> None:
-    for name, text, line in (
-        ("t.json", '{\n\t"Algebra": {\n\t\t"Sets": null,\n\t\t"Sets": null}}', 4),
-        ("t.yaml", "Algebra:\n  Sets:\n  Sets:\n", 3),
-    ):
-        found = compile_files(tmp_path, {"spec.tripos": SPEC.format(source=name), name: text}).diagnostics
-        assert [(item.code, item.message) for item in found] == [
-            ("E0315", f"{name}, line {line}: `Sets` is repeated below `Algebra`")
-        ]
-
-
-def test_many_faults_are_counted_after_the_first(tmp_path: Path) -> None:
-    files = {"spec.tripos": SPEC.format(source="t.json"), "t.json": "[1, 2, 3, 4, 5]"}
-    found = compile_files(tmp_path, files).diagnostics
-    assert [item.message for item in found][-1] == "t.json: 2 more branches are out of shape"
-    assert len(found) == 4
+@pytest.mark.parametrize(
+    ("files", "messages"),
+    [
+        (
+            {"t.json": '{\n\t"Algebra": {\n\t\t"Sets": null,\n\t\t"Sets": null}}'},
+            [("E0315", "t.json, line 4: `Sets` is repeated below `Algebra`")],
+        ),
+        (
+            {"t.yaml": "Algebra:\n  Sets:\n  Sets:\n"},
+            [("E0315", "t.yaml, line 3: `Sets` is repeated below `Algebra`")],
+        ),
+        (
+            {"t.json": "[1, 2, 3, 4, 5]"},
+            [
+                *(("E0315", f"t.json: `{number}` at the top is not a text") for number in (1, 2, 3)),
+                ("E0315", "t.json: 2 more branches are out of shape"),
+            ],
+        ),
+        (
+            {"a.yaml": "Algebra: [Sets]\n", "b.yaml": "[Algebra]\n"},
+            [("E0315", "`Algebra` is at the top of a.yaml and of b.yaml")],
+        ),
+        ({"t.json": '["Sets"]', "t.approved.json": "[]"}, [("E0307", "t.approved.json is no approval")]),
+    ],
+    ids=["twice in JSON", "twice in YAML", "many faults", "twice in two files", "an empty approval"],
+)
+def test_what_is_wrong_in_files_is_reported_with_its_place(
+    tmp_path: Path, files: dict[str, str], messages: list[tuple[str, str]]
+) -> None:
+    source = "*.yaml" if "a.yaml" in files else next(iter(files))
+    found = compile_files(tmp_path, {"spec.tripos": SPEC.format(source=source), **files}).diagnostics
+    assert [(item.code, item.message) for item in found] == messages
 
 
 def test_the_syllabus_of_the_tests_is_sound() -> None:
@@ -135,14 +137,6 @@ def test_several_files_are_one_tree_with_the_branches_of_all(tmp_path: Path) -> 
     tree = plan_of(compile_files(tmp_path, {**files, **spec})).trees[0]
     assert [file.path for file in tree.files] == ["a.yaml", "c.yaml"]
     assert (tree.leaves, tree.depth) == (3, 2)
-
-
-def test_a_branch_at_the_top_of_two_files_is_reported_with_both(tmp_path: Path) -> None:
-    files = {"spec.tripos": SPEC.format(source="*.yaml"), "a.yaml": "Algebra: [Sets]\n", "b.yaml": "[Algebra]\n"}
-    found = compile_files(tmp_path, files).diagnostics
-    assert [(item.code, item.message) for item in found] == [
-        ("E0315", "`Algebra` is at the top of a.yaml and of b.yaml")
-    ]
 
 
 def test_the_name_of_a_tree_of_several_files_changes_with_each_of_them(tmp_path: Path) -> None:
@@ -185,13 +179,6 @@ def test_a_draft_beside_the_approved_file_and_the_approvals_themselves_are_passe
     found = compile_files(tmp_path, {"spec.tripos": SPEC.format(source="*.json"), **files})
     assert found.diagnostics == ()
     assert [file.path for file in plan_of(found).trees[0].files] == ["t.json"]
-
-
-def test_an_approval_that_says_nothing_is_reported(tmp_path: Path) -> None:
-    files = {"spec.tripos": SPEC.format(source="t.json"), "t.json": '["Sets"]', "t.approved.json": "[]"}
-    assert [(item.code, item.message) for item in compile_files(tmp_path, files).diagnostics] == [
-        ("E0307", "t.approved.json is no approval")
-    ]
 
 
 WALK = """\

@@ -17,7 +17,6 @@ from tripos_runtime.reading.judgements import read_metrics
 from tripos_runtime.reading.typed import read
 
 PAGE = Path(__file__).parents[2] / "docs/language/numbers.md"
-FUNCTIONS_OF_NUMBERS = ("number", "last_number", "final_number")
 
 
 def rows(*heads: str) -> Iterator[list[str]]:

@@ -24,22 +24,9 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 LANGUAGE = DOCS / "language"
 BY_HAND = (
-    "index",
-    "one-page",
-    "answers",
-    "numbers",
-    "types",
-    "expressions",
-    "templates",
-    "aggregates",
-    "choices",
-    "each",
-    "elements",
-    "replies",
-    "secrecy",
-    "coverage",
-    "functions",
-)
+    "index", "one-page", "answers", "numbers", "types", "expressions", "templates", "aggregates", "choices", "each",
+    "elements", "replies", "secrecy", "coverage", "functions",
+)  # fmt: skip
 """The pages of the reference that are about no single statement."""
 FENCE = re.compile(r"^```([^`\n]*)\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"\b[ERSW]\d{4}\b")

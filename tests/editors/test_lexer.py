@@ -18,17 +18,8 @@ from tripos_compiler.editing.highlighting import TYPES, TriposLexer, heads_in, p
 
 HERE = Path(__file__).parent
 PIECES = [
-    *'{}()[]|,:.#"\\\n x1',
-    '"""',
-    "{{",
-    "}}",
-    "ask ",
-    "dataset a from ",
-    "scenario s {\n",
-    "难度",
-    "\r\n",
-    "\ufeff",
-]
+    *'{}()[]|,:.#"\\\n x1', '"""', "{{", "}}", "ask ", "dataset a from ", "scenario s {\n", "难度", "\r\n", "\ufeff",
+]  # fmt: skip
 
 
 def tokens(text: str) -> list[tuple[_TokenType, str]]:
@@ -72,42 +63,28 @@ def test_every_block_of_the_table_is_a_place() -> None:
     assert {place for construct in CONSTRUCTS for place in construct.inside} <= set(places())
 
 
-def test_a_field_may_be_called_like_a_statement() -> None:
-    assert kinds('dataset item from "a.csv" {\n  prompt text\n}', "prompt") == [Name.Attribute]
-    assert kinds('scenario s {\n  ask a by b {\n    prompt ""\n  }\n}', "prompt") == [Keyword]
+@each(
+    "text, word, wanted",
+    [
+        ('dataset item from "a.csv" {\n  prompt text\n}', "prompt", [Name.Attribute]),
+        ('scenario s {\n  ask a by b {\n    prompt ""\n  }\n}', "prompt", [Keyword]),
+        ('dataset item from "a.csv" {\n  count 2\n}', "count", [Name.Attribute]),
+        ("dataset item by author {\n  count 2\n}", "count", [Keyword]),
+        ("scenario s {\n  score a = b when (c)\n  score when(c)\n}", "when", [Keyword, Name.Function]),
+        ("scorer a(text: text) by b { gives bool }", "text", [Name.Variable, Keyword.Type]),
+        ("scenario s {\n  let a = words(text)\n}", "text", [Name]),
+        ("scenario s {\n ask a by b { samples 2, stop 3 }\n}", "stop", [Keyword]),
+        ("measure stop = mean(a) by b, stop", "stop", [Name.Class, Name]),
+        ("expect a and not b in c", "not", [Operator.Word]),
+    ],
+)
+def test_a_word_is_what_it_means_where_it_stands(text: str, word: str, wanted: list[_TokenType]) -> None:
+    assert kinds(text, word) == wanted
 
 
-def test_what_follows_a_dataset_tells_which_words_its_block_has() -> None:
-    body = " {\n  count 2\n}"
-    assert kinds(f'dataset item from "a.csv"{body}', "count") == [Name.Attribute]
-    assert kinds(f"dataset item by author{body}", "count") == [Keyword]
-
-
-def test_a_bracket_that_touches_makes_a_word_a_call() -> None:
-    text = "scenario s {\n  score a = b when (c)\n  score when(c)\n}"
-    assert kinds(text, "when") == [Keyword, Name.Function]
-
-
-def test_a_type_is_one_only_where_a_type_may_stand() -> None:
-    assert kinds("scorer a(text: text) by b { gives bool }", "text") == [Name.Variable, Keyword.Type]
-    assert kinds("scenario s {\n  let a = words(text)\n}", "text") == [Name]
-
-
-def test_entries_that_share_a_line_are_statements_of_their_own() -> None:
-    assert kinds("scenario s {\n ask a by b { samples 2, stop 3 }\n}", "stop") == [Keyword]
-    assert kinds("measure stop = mean(a) by b, stop", "stop") == [Name.Class, Name]
-
-
-def test_a_comment_sign_in_a_string_begins_none() -> None:
+def test_a_comment_sign_in_a_string_begins_none_and_a_hole_that_is_never_closed_is_text() -> None:
     assert [kind for kind, _ in tokens('use "a # b" # c')].count(Comment.Single) == 1
-
-
-def test_a_hole_that_is_never_closed_is_text() -> None:
     assert String.Interpol not in [kind for kind, _ in tokens('axis a {\n  b "{{ c"\n}')]
-
-
-def test_operators_in_words_are_no_names() -> None:
-    assert kinds("expect a and not b in c", "not") == [Operator.Word]
 
 
 def test_the_types_are_those_of_the_compiler() -> None:

@@ -6,17 +6,16 @@ import hashlib
 import json
 import re
 import struct
-import threading
 import zlib
 from base64 import b64decode
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import Command
+from tests.json_server import Posted, json_server
 
 SPEC = """
 benchmark pictures "1.0.0" {
@@ -66,41 +65,24 @@ def said(number: int) -> str | None:
     return forms[number % len(forms)]
 
 
-class Seeing(ThreadingHTTPServer):
+class Seeing:
     """A server of chats that replies to the image it is sent, and keeps what it was asked."""
 
     def __init__(self, known: dict[str, int]) -> None:
-        super().__init__(("127.0.0.1", 0), SeeingHandler)
         self.known = known
         self.asked: list[list[dict[str, Any]]] = []
 
-
-class SeeingHandler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    wbufsize = -1  # the head and the body in one packet
-    server: Seeing
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        parts = body["messages"][-1]["content"]
-        self.server.asked.append(parts)
+    def answer(self, posted: Posted) -> dict[str, Any]:
+        parts = posted.data["messages"][-1]["content"]
+        self.asked.append(parts)
         url = next(part["image_url"]["url"] for part in parts if part["type"] == "image_url")
         content = b64decode(url.removeprefix("data:image/png;base64,"))
-        text = said(self.server.known[hashlib.sha256(content).hexdigest()])
+        text = said(self.known[hashlib.sha256(content).hexdigest()])
         message = {"role": "assistant", "content": text, "refusal": "no" if text is None else None}
-        told = {
+        return {
             "model": "seer", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
             "usage": {"prompt_tokens": 300, "completion_tokens": 3},
         }  # fmt: skip
-        answer = json.dumps(told).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    def log_message(self, *_: Any) -> None:
-        """Nothing is logged."""
 
 
 @pytest.fixture
@@ -118,13 +100,10 @@ def seeing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Seeing]:
                      "options": options, "answer": LETTERS[number % 4]})  # fmt: skip
     (tmp_path / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     server = Seeing(known)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    (tmp_path / "tripos.toml").write_text(
-        f'[endpoints.openai]\nbase_url = "http://127.0.0.1:{server.server_address[1]}/v1"\nmedia = ["image"]\n', "utf-8"
-    )
-    yield server
-    server.shutdown()
-    server.server_close()
+    with json_server(server.answer) as address:
+        endpoint = f'[endpoints.openai]\nbase_url = "{address}"\nmedia = ["image"]\n'
+        (tmp_path / "tripos.toml").write_text(endpoint, "utf-8")
+        yield server
 
 
 def expected() -> float:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import threading
 from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import Command
+from tests.json_server import Posted, json_server
 
 SPEC = """
 benchmark everything "1.0.0" { languages en }
@@ -116,34 +115,18 @@ SECRETS = {
 Body = dict[str, Any]
 
 
-class Asked(ThreadingHTTPServer):
+class Asked:
     """A server in OpenAI's form that keeps what it was sent."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), AskedHandler)
         self.asked: list[tuple[str, Body]] = []
 
-
-class AskedHandler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    wbufsize = -1  # the head and the body in one packet
-    server: Asked
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        path = self.path.removeprefix("/v1")
-        self.server.asked.append((path, body))
+    def answer(self, posted: Posted) -> Body:
+        path, body = posted.path.removeprefix("/v1"), posted.data
+        self.asked.append((path, body))
         answers = {"/chat/completions": _chat, "/completions": _echo, "/embeddings": _embed}
         usage = {"prompt_tokens": 3, "completion_tokens": 3, "total_tokens": 6}
-        answer = json.dumps({"model": "scripted", "usage": usage, **answers[path](body)}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    def log_message(self, *_: Any) -> None:
-        """Nothing is logged."""
+        return {"model": "scripted", "usage": usage, **answers[path](body)}
 
 
 def _chat(body: Body) -> Body:
@@ -183,13 +166,11 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
     Path("items.jsonl").write_text(json.dumps(ITEM) + "\n", "utf-8")
     Path("worked.jsonl").write_text("".join(json.dumps(each) + "\n" for each in WORKED), "utf-8")
     server = Asked()
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    place = f'base_url = "http://127.0.0.1:{server.server_address[1]}/v1"\nmedia = ["image"]\n'
-    names = ("openai/seer", "openai/judge", "openai/student", "openai/vectors", "text-completion-openai/base")
-    Path("tripos.toml").write_text("".join(f'[endpoints."{name}"]\n{place}\n' for name in names), "utf-8")
-    yield server
-    server.shutdown()
-    server.server_close()
+    with json_server(server.answer) as address:
+        place = f'base_url = "{address}"\nmedia = ["image"]\n'
+        names = ("openai/seer", "openai/judge", "openai/student", "openai/vectors", "text-completion-openai/base")
+        Path("tripos.toml").write_text("".join(f'[endpoints."{name}"]\n{place}\n' for name in names), "utf-8")
+        yield server
 
 
 MODELS = ("--model", "openai/seer", "--role", "judge=openai/judge", "--role", "student=openai/student",

@@ -6,17 +6,16 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import threading
 import wave
 from base64 import b64decode
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import Command
+from tests.json_server import Posted, json_server
 
 SPEC = """
 benchmark perceived "1.0.0" {
@@ -74,43 +73,28 @@ def said(number: int) -> str | None:
     return (true, f"answr {number}", f"Answer {number}", "…", "no idea of it", None)[number % 6]
 
 
-class Perceiving(ThreadingHTTPServer):
+class Perceiving:
+    """A server of chats that replies to the file it is sent, and keeps what it was asked."""
+
     def __init__(self, known: dict[str, tuple[str, int]]) -> None:
-        super().__init__(("127.0.0.1", 0), PerceivingHandler)
         self.known = known
         self.asked: list[tuple[str, list[dict[str, Any]]]] = []
 
-
-class PerceivingHandler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    wbufsize = -1
-    server: Perceiving
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        parts = body["messages"][-1]["content"]
+    def answer(self, posted: Posted) -> dict[str, Any]:
+        parts = posted.data["messages"][-1]["content"]
         [shown] = [part for part in parts if part["type"] != "text"]
         if shown["type"] == "input_audio":
             content = b64decode(shown["input_audio"]["data"])
         else:
             content = b64decode(shown["file"]["file_data"].removeprefix("data:application/pdf;base64,"))
         digest = hashlib.sha256(content).hexdigest()
-        self.server.asked.append((digest, parts))
-        text = said(self.server.known[digest][1])
+        self.asked.append((digest, parts))
+        text = said(self.known[digest][1])
         message = {"role": "assistant", "content": text, "refusal": "no" if text is None else None}
-        told = {
+        return {
             "model": "p", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
             "usage": {"prompt_tokens": 30, "completion_tokens": 3},
         }  # fmt: skip
-        answer = json.dumps(told).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    def log_message(self, *_: Any) -> None:
-        """Nothing is logged."""
 
 
 @pytest.fixture
@@ -132,13 +116,9 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Perceivi
         Path(f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     Path("spec.tripos").write_text(SPEC)
     serving = Perceiving(known)
-    threading.Thread(target=serving.serve_forever, args=(0.01,), daemon=True).start()
-    Path("tripos.toml").write_text(
-        f'[endpoints.openai]\nbase_url = "http://127.0.0.1:{serving.server_address[1]}/v1"\nmedia = ["audio", "file"]\n'
-    )
-    yield serving
-    serving.shutdown()
-    serving.server_close()
+    with json_server(serving.answer) as address:
+        Path("tripos.toml").write_text(f'[endpoints.openai]\nbase_url = "{address}"\nmedia = ["audio", "file"]\n')
+        yield serving
 
 
 def edits(a: str, b: str) -> int:

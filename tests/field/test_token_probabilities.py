@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import Command
+from tests.json_server import Posted, json_server
 
 LETTERS = "ABCD"
 ITEMS = 120
@@ -190,27 +189,13 @@ def weighted(number: int) -> float | None:
 
 @dataclass
 class Told:
-    """The requests to a server."""
+    """The requests to a server of chats that says how likely its tokens are."""
 
     bodies: list[Mapping[str, Any]] = field(default_factory=list)
 
-
-class Weighing(ThreadingHTTPServer):
-    """A server of chats that says how likely its tokens are."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), WeighingHandler)
-        self.told = Told()
-
-
-class WeighingHandler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    wbufsize = -1  # the head and the body in one packet
-    server: Weighing
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.told.bodies.append(body)
+    def answer(self, posted: Posted) -> dict[str, Any]:
+        body = posted.data
+        self.bodies.append(body)
         kind, number = body["messages"][0]["content"].splitlines()[0].split()
         said = {
             "Question": answered,
@@ -229,15 +214,7 @@ class WeighingHandler(BaseHTTPRequestHandler):
         ends = "content_filter" if text is None else "stop"
         choice = {"index": 0, "message": message, "finish_reason": ends, "logprobs": told}
         usage = {"prompt_tokens": 9, "completion_tokens": 3}
-        answer = json.dumps({"model": "weigher", "choices": [choice], "usage": usage}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    def log_message(self, *_: Any) -> None:
-        """Nothing is logged."""
+        return {"model": "weigher", "choices": [choice], "usage": usage}
 
 
 @pytest.fixture
@@ -246,13 +223,10 @@ def weighing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Told]:
     (tmp_path / "spec.tripos").write_text(SPEC, "utf-8")
     rows = [{"number": number, "answer": LETTERS[number % 4]} for number in range(ITEMS)]
     (tmp_path / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    server = Weighing()
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    address = f"http://127.0.0.1:{server.server_address[1]}/v1"
-    (tmp_path / "tripos.toml").write_text(f'[endpoints.openai]\nbase_url = "{address}"\n', "utf-8")
-    yield server.told
-    server.shutdown()
-    server.server_close()
+    told = Told()
+    with json_server(told.answer) as address:
+        (tmp_path / "tripos.toml").write_text(f'[endpoints.openai]\nbase_url = "{address}"\n', "utf-8")
+        yield told
 
 
 def values(tripos: Command) -> dict[str, tuple[float | None, int]]:

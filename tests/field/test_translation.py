@@ -39,23 +39,8 @@ scenario translate {
 }
 """
 WORDS = (
-    "the",
-    "cat",
-    "dog",
-    "sat",
-    "stood",
-    "on",
-    "under",
-    "mat",
-    "table",
-    ",",
-    ".",
-    "and",
-    "big",
-    "Ärger",
-    "猫",
-    "naïve",
-)
+    "the", "cat", "dog", "sat", "stood", "on", "under", "mat", "table", ",", ".", "and", "big", "Ärger", "猫", "naïve",
+)  # fmt: skip
 
 
 def sentences(count: int, seed: int) -> list[dict[str, object]]:

@@ -16,19 +16,8 @@ FORMS = (
     "{}{}", "{}/B", "\n\n{}(b)", "{}?*", "{}\u2028but", "{}-", "<think>open {}", "## Step 2\nno {}", "{}\x0bnext",
 )  # fmt: skip
 ODD = (
-    "",
-    "   ",
-    "I do not know.",
-    "H",
-    "a",
-    "b.",
-    "Α",
-    "Ａ",
-    "A good teacher asks.",
-    "Any of them",
-    "1",
-    "$\\boxed{B}$",
-)
+    "", "   ", "I do not know.", "H", "a", "b.", "Α", "Ａ", "A good teacher asks.", "Any of them", "1", "$\\boxed{B}$",
+)  # fmt: skip
 
 
 def questions() -> list[dict[str, Any]]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from tests.conftest import Command
 from tests.interchange.logged import run_exam, scores_of_store
+from tests.json_server import Posted, json_server
 
 
 @dataclass
@@ -31,28 +30,12 @@ class Receiver:
 
     @contextmanager
     def open(self) -> Iterator[str]:
-        told = self
+        def answer(posted: Posted) -> tuple[int, bytes]:
+            self.take(posted.path, posted.body)
+            return self.status, b""
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                told.take(self.path, body)
-                self.send_response(told.status)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            server.server_close()
-            thread.join()
+        with json_server(answer) as address:
+            yield address.removesuffix("/v1")
 
     def take(self, path: str, body: bytes) -> None:
         self.bodies.append(body)

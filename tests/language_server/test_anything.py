@@ -29,19 +29,8 @@ from tripos.lsp.symbols import (
 )
 
 SCRAPS = [
-    *'{}()[]"|,=<>.#: \n😀学',
-    "}}",
-    "{{ ",
-    '"""',
-    "item.",
-    "reply.",
-    "when ",
-    "by ",
-    "in (",
-    "== ",
-    "list<",
-    "rubric(",
-]
+    *'{}()[]"|,=<>.#: \n😀学', "}}", "{{ ", '"""', "item.", "reply.", "when ", "by ", "in (", "== ", "list<", "rubric(",
+]  # fmt: skip
 TEXTS = {"quiz.tripos": QUIZ, "shared.tripos": SHARED}
 
 

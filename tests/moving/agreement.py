@@ -11,16 +11,15 @@ import io
 import json
 import os
 import subprocess
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import tripos
+from tests.json_server import Posted, json_server
 from tripos.cli.main import run_command
 from tripos.importing.spec_text import ImportedTask, name_of
 from tripos.importing.tasks.lm_eval import TaskFile
@@ -73,34 +72,18 @@ def ask_harness(python: str, asked: Mapping[str, Any], folder: Path) -> dict[str
 def replying(targets: Mapping[str, str]) -> Iterator[str]:
     """Serve completions: of some texts what is right, in one form or another, and of others something else."""
 
-    class Server(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            text = body["prompt"] if isinstance(body["prompt"], str) else body["prompt"][0]
-            number = int(hashlib.sha256(text.encode()).hexdigest(), 16)
-            said = targets[text] if text in targets and number % 4 else SAID[number % len(SAID)]
-            forms = (said, f" {said}.", f"The answer is {said}.", f"So, #### {said}", said.upper(), said)
-            choice = {"index": 0, "text": forms[number // 1000 % 6], "finish_reason": "stop", "logprobs": None}
-            usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-            out = json.dumps({"id": "x", "object": "text_completion", "choices": [choice], "usage": usage}).encode()
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(out)))
-            self.end_headers()
-            self.wfile.write(out)
+    def answer(posted: Posted) -> dict[str, Any]:
+        prompt = posted.data["prompt"]
+        text = prompt if isinstance(prompt, str) else prompt[0]
+        number = int(hashlib.sha256(text.encode()).hexdigest(), 16)
+        said = targets[text] if text in targets and number % 4 else SAID[number % len(SAID)]
+        forms = (said, f" {said}.", f"The answer is {said}.", f"So, #### {said}", said.upper(), said)
+        choice = {"index": 0, "text": forms[number // 1000 % 6], "finish_reason": "stop", "logprobs": None}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        return {"id": "x", "object": "text_completion", "choices": [choice], "usage": usage}
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with json_server(answer) as address:
+        yield address
 
 
 def ask_tripos(compared: Compared, targets: Mapping[str, str]) -> list[list[Any]]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
 import stat
 import unicodedata
 import warnings
@@ -187,15 +186,6 @@ def twice(raw: bytes, key: str) -> bytes:
 def rewritten(folder: Path, raw: bytes) -> None:
     (folder / "manifest.json").write_bytes(raw)
     (folder / "manifest.sha256").write_bytes(checksum_line(raw))
-
-
-@pytest.fixture
-def copy(made: Path, tmp_path: Path) -> Path:
-    folder = tmp_path / made.name
-    shutil.copytree(made, folder)
-    for path in folder.rglob("*"):
-        path.chmod(0o755 if path.is_dir() else 0o644)
-    return folder
 
 
 @pytest.mark.parametrize("key", ["files", "plan", "main", "license"])

@@ -35,20 +35,8 @@ HOSTS = (
     "public.example:22", "public.example:99999", "public.example:x", "public.example:0", "-", "a" * 300, "\x00",
 )  # fmt: skip
 SCHEMES = (
-    "https",
-    "https",
-    "https",
-    "http",
-    "file",
-    "ftp",
-    "gopher",
-    "s3",
-    "data",
-    "javascript",
-    "HTTPS",
-    "h ttps",
-    "",
-)
+    "https", "https", "https", "http", "file", "ftp", "gopher", "s3", "data", "javascript", "HTTPS", "h ttps", "",
+)  # fmt: skip
 OTHERS = (
     "", "/again", "//127.0.0.1/x", "\\\\127.0.0.1\\x", "/%00", "?a=b c", "#", "../../x", "file:///etc/passwd", "é", "\x7f",
     "data:text/plain,x", "https:", "https:///x", "/" + "a" * 9000, "/a\tb", "//[", "https://public.example/ x",

@@ -40,15 +40,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ).path
 
 
-@pytest.fixture
-def copy(made: Path, tmp_path: Path) -> Path:
-    folder = tmp_path / made.name
-    shutil.copytree(made, folder)
-    for path in folder.rglob("*"):
-        path.chmod(0o755 if path.is_dir() else 0o644)
-    return folder
-
-
 def wrong(folder: Path) -> list[str]:
     return [f"{each.what} {each.told}" for each in verify(folder).wrong]
 

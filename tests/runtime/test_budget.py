@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tomllib
+from dataclasses import replace
 
 import pytest
 
@@ -57,6 +58,11 @@ def test_amounts_are_read(text: str, usd: float | None, tokens: int | None, call
     assert (budget.usd, budget.tokens, budget.calls) == (usd, tokens, calls)
 
 
+def test_a_unit_is_given_once() -> None:
+    with pytest.raises(BudgetError, match="two amounts of USD"):
+        Budget.parse(["5usd", "$3"])
+
+
 @each("text", ["", "5", "usd", "five usd", "-5usd", "0usd", "0calls", "5eur", "1.5calls", "0.5tokens", "$5 tokens", "5kusd",
      "1e3tokens", "1,000calls", "5usd 3usd", "infusd", "nancalls", "٥usd", "9" * 500 + "usd"])  # fmt: skip
 def test_anything_else_is_refused(text: str) -> None:
@@ -65,32 +71,15 @@ def test_anything_else_is_refused(text: str) -> None:
     assert error.value.code == "R0401" and "5usd" in error.value.hint
 
 
-def test_a_unit_is_given_once() -> None:
-    with pytest.raises(BudgetError, match="two amounts of USD"):
-        Budget.parse(["5usd", "$3"])
-
-
-def test_the_highest_cost_counts_bytes_messages_the_schema_and_the_longest_reply() -> None:
-    budget, schema = Budget(usd=1.0), {"type": "object"}
-    request = Request(
-        "m", (Message("system", "é"), Message("user", "ab")), settings=Settings(max_tokens=10), schema=schema
-    )
+def test_the_highest_cost_counts_bytes_messages_the_schema_the_longest_reply_and_samples() -> None:
+    budget, schema, ten = Budget(usd=1.0), {"type": "object"}, Settings(max_tokens=10)
+    request = Request("m", (Message("system", "é"), Message("user", "ab")), settings=ten, schema=schema)
     cost = budget.highest(request, Scripted([reply()], price=PRICE))
     sent = 2 + 16 + 2 + 16 + len('{"type":"object"}')
     assert (cost.tokens, cost.calls) == (sent + 10, 1)
     assert cost.pico_usd == pytest.approx((sent * 1e-6 + 10 * 4e-6) * 1e12)
-
-
-def test_the_highest_cost_is_that_of_all_samples() -> None:
-    one = Budget(usd=1.0).highest(ASKED, Scripted([reply()], price=PRICE))
-    three = Budget(usd=1.0).highest(
-        Request("test/model", ASKED.messages, settings=Settings(max_tokens=500), samples=3),
-        Scripted([reply()], price=PRICE),
-    )
-    assert (three.pico_usd, three.tokens, three.calls) == (3 * one.pico_usd, 3 * one.tokens, 3)
-
-
-def test_the_longest_reply_of_the_model_stands_in_for_max_tokens() -> None:
+    three = budget.highest(replace(request, samples=3), Scripted([reply()], price=PRICE))
+    assert (three.pico_usd, three.tokens, three.calls) == (3 * cost.pico_usd, 3 * cost.tokens, 3)
     request = Request("m", (Message("user", ""),))
     cost = Budget(tokens=1000).highest(request, Scripted([reply()], price=Price(1e-6, 4e-6, most_out=200)))
     assert cost.tokens == 216
@@ -128,24 +117,23 @@ def test_a_free_model_needs_no_bound_under_a_budget_in_usd_and_none_does_under_o
         assert len(model.asked_at) == 1
 
 
-def test_what_a_reply_used_stands_in_place_of_the_debit() -> None:
+@pytest.mark.parametrize(
+    ("given", "usd", "tokens"),
+    [
+        (reply(), 100 * 1e-6 + 50 * 4e-6, 150),
+        (reply(cost_usd=0.0007), 0.0007, 150),
+        (reply(None, 50), 0.003, 1500),
+        (reply(100, None), 0.003, 1500),
+        (reply(None, None), 0.003, 1500),
+        (replace(reply(), further_choices=(reply(0, 30), reply(0, 20))), 100 * 1e-6 + 100 * 4e-6, 200),
+    ],
+    ids=["tokens", "a cost", "no tokens in", "no tokens out", "no tokens", "further choices"],
+)
+def test_what_a_reply_used_stands_in_place_of_the_debit_if_it_says_so(given: Reply, usd: float, tokens: int) -> None:
     budget = Budget(usd=1.0)
-    outcomes(budget, Scripted([reply()], price=PRICE), 3)
-    assert budget.spent_usd == pytest.approx(3 * (100 * 1e-6 + 50 * 4e-6))
-    assert (budget.spent_tokens, budget.spent_calls) == (450, 3)
-
-
-def test_the_cost_that_a_reply_says_goes_before_its_tokens() -> None:
-    budget = Budget(usd=1.0)
-    outcomes(budget, Scripted([reply(cost_usd=0.0007)], price=PRICE), 1)
-    assert budget.spent_usd == pytest.approx(0.0007)
-
-
-@pytest.mark.parametrize("unknown", [reply(None, 50), reply(100, None), reply(None, None)])
-def test_where_a_reply_does_not_say_the_debit_stands(unknown: Reply) -> None:
-    budget = Budget(usd=1.0)
-    outcomes(budget, Scripted([unknown], price=PRICE), 1)
-    assert (budget.spent_usd, budget.spent_tokens) == (pytest.approx(0.003), 1500)
+    outcomes(budget, Scripted([given], price=PRICE), 3)
+    assert (budget.spent_usd, budget.spent_tokens) == (pytest.approx(3 * usd), 3 * tokens)
+    assert budget.spent_calls == 3
 
 
 def test_a_provider_that_counts_more_than_was_sent_is_debited_for_more_from_then_on() -> None:
@@ -204,13 +192,6 @@ def test_nobody_waits_for_a_first_call_where_costs_are_certain(budget: Budget, p
     model = Scripted([reply()], price=price, latency_s=1)
     outcomes(budget, model, 10)
     assert model.asked_at == [0.0] * 10
-
-
-def test_further_replies_to_one_request_are_paid_for_too() -> None:
-    several = Reply("a", "m", "stop", 100, 50, None, further_choices=(reply(0, 30), reply(0, 20)))
-    budget = Budget(usd=1.0)
-    outcomes(budget, Scripted([several], price=PRICE), 1)
-    assert (budget.spent_tokens, budget.spent_usd) == (200, pytest.approx(100 * 1e-6 + 100 * 4e-6))
 
 
 def test_a_failed_call_and_a_cancelled_one_give_their_debit_back() -> None:
@@ -335,13 +316,7 @@ def test_prices_are_asked_for_before_anything_else_is_in_lines_that_can_be_paste
     assert error.value.code == "R0404" and "`openai/mine`" in error.value.message
     lines = error.value.hint.split("\n", 1)[1].replace("...", "0.5")
     assert tomllib.loads(lines) == {"prices": {"openai/mine": {"input": 0.5, "output": 0.5}}}
-
-
-@pytest.mark.parametrize("budget", [None, Budget(tokens=5), Budget(calls=5)])
-def test_prices_are_not_needed_without_a_budget_in_usd(budget: Budget | None) -> None:
-    check_prices([Scripted([reply()], price=None)], budget)
-
-
-def test_a_model_without_a_price_stops_a_run_with_a_budget_in_usd() -> None:
-    (ended,) = outcomes(Budget(usd=5.0), Scripted([reply()], price=None), 1)
+    for other in (None, Budget(tokens=5), Budget(calls=5)):
+        check_prices(models, other)
+    (ended,) = outcomes(Budget(usd=5.0), models[0], 1)
     assert isinstance(ended, Stopped) and ended.code == "R0404"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings, strategies as st
 
 from tests.runtime.foretelling import Bench, calls
@@ -52,46 +53,35 @@ def outcomes(done: SmallRun) -> dict[tuple[str, str, str, str], tuple[float | No
     }
 
 
-def test_every_two_models_are_compared_in_both_orders(tmp_path: Path) -> None:
-    found = outcomes(run(tmp_path, models=("a", "b", "c")))
+def test_every_two_models_are_compared_in_both_orders_and_once(tmp_path: Path) -> None:
+    done = run(tmp_path, models=("a", "b", "c"))
+    found = outcomes(done)
     assert len(found) == 2 * 6
     assert all(value == (float(first < second), "scored") for (_, _, first, second), value in found.items())
-
-
-def test_the_planned_calls_are_those_that_are_made(tmp_path: Path) -> None:
-    done = run(tmp_path, models=("a", "b", "c"))
     assert done.planned == done.calls == {"candidate": 6, "judge": 12}
-
-
-def test_one_model_is_compared_with_nothing(tmp_path: Path) -> None:
-    done = run(tmp_path, models=("a",))
-    assert done.calls == {"candidate": 2}
-    assert not done.table("comparisons")
-
-
-def test_the_judge_sees_the_replies_in_the_order_of_the_pair(tmp_path: Path) -> None:
-    done = run(tmp_path, models=("a", "b"))
-    shown = {tuple(each[0][1].splitlines()[1:3]) for each in done.sent("j")}
-    assert shown == {("a explains", "b explains"), ("b explains", "a explains")}
+    again = run(tmp_path, models=("a", "b", "c"), before=done)
+    assert again.calls == {}
+    assert again.engine.tally.done == again.engine.tally.total == 18
+    assert again.engine.tally.comparisons == {"scored": 12}
+    assert again.table("comparisons") == done.table("comparisons")
+    alone = run(tmp_path / "alone", models=("a",))
+    assert alone.calls == {"candidate": 2}
+    assert not alone.table("comparisons")
 
 
 def test_a_comparison_names_both_replies_and_the_judgement_the_first(tmp_path: Path) -> None:
     done = run(tmp_path, models=("a", "b"))
+    shown = {tuple(each[0][1].splitlines()[1:3]) for each in done.sent("j")}
+    assert shown == {("a explains", "b explains"), ("b explains", "a explains")}
     models = {row["sample_id"]: row["model"] for row in done.table("samples")}
     judgements = {row["judgement_id"]: row["sample_id"] for row in done.table("judgements")}
     for row in done.table("comparisons"):
         assert models[row["first_sample_id"]] == row["first_model"]
         assert models[row["second_sample_id"]] == row["second_model"]
         assert judgements[row["judgement_id"]] == row["first_sample_id"]
-
-
-def test_a_second_run_asks_nothing(tmp_path: Path) -> None:
-    before = run(tmp_path, models=("a", "b", "c"))
-    again = run(tmp_path, models=("a", "b", "c"), before=before)
-    assert again.calls == {}
-    assert again.engine.tally.done == again.engine.tally.total == 18
-    assert again.engine.tally.comparisons == {"scored": 12}
-    assert again.table("comparisons") == before.table("comparisons")
+    (work,) = done.ledger.works.values()
+    assert {row["comparison_id"] for row in done.table("comparisons")} <= work.names
+    assert isinstance(done.plan.scenarios[0].steps[-1], Compare)
 
 
 def test_a_further_model_asks_for_its_own_pairs_only(tmp_path: Path) -> None:
@@ -151,20 +141,18 @@ def test_a_call_that_failed_is_made_by_the_next_run(tmp_path: Path) -> None:
     assert {row["status"] for row in again.table("comparisons")[-4:]} == {"scored"}
 
 
-def test_a_reply_that_names_neither_is_a_parse_failure(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("said", "outcome"), [("I like both", (None, "parse_failure")), ('{"value": "tie"}', (0.5, "scored"))]
+)
+def test_a_tie_is_half_and_a_reply_that_names_neither_a_parse_failure(
+    tmp_path: Path, said: str, outcome: tuple[float | None, str]
+) -> None:
     def script(request: Request) -> str:
-        return "I like both" if request.model == "j" else longer_name(request)
+        return said if request.model == "j" else longer_name(request)
 
     done = run(tmp_path, models=("a", "b"), script=script)
-    assert set(outcomes(done).values()) == {(None, "parse_failure")}
+    assert set(outcomes(done).values()) == {outcome}
     assert run(tmp_path, models=("a", "b"), script=script, before=done).calls == {}
-
-
-def test_a_tie_is_half(tmp_path: Path) -> None:
-    def script(request: Request) -> str:
-        return '{"value": "tie"}' if request.model == "j" else longer_name(request)
-
-    assert set(outcomes(run(tmp_path, models=("a", "b"), script=script)).values()) == {(0.5, "scored")}
 
 
 def test_a_condition_rules_pairs_out(tmp_path: Path) -> None:
@@ -247,10 +235,3 @@ def test_prompts_of_pairs_are_estimated_from_replies_that_are_awaited(tmp_path: 
     sizes = {where.role: estimate.tokens_in.expected for where, estimate in found.estimates.items()}
     # 4 prompts with two replies of 400 tokens each, and what stands around them.
     assert 4 * 2 * 400 < sizes["judge"] < 4 * 2 * 400 + 4 * 60
-
-
-def test_the_work_of_a_run_lists_its_comparisons(tmp_path: Path) -> None:
-    done = run(tmp_path, models=("a", "b"))
-    (work,) = done.ledger.works.values()
-    assert {row["comparison_id"] for row in done.table("comparisons")} <= work.names
-    assert isinstance(done.plan.scenarios[0].steps[-1], Compare)

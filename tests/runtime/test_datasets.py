@@ -35,44 +35,32 @@ def write(path: Path, content: str | bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content"),
+    ("name", "content", "rows"),
     [
-        ("a.jsonl", "\n".join(json.dumps(row) for row in ROWS)),
-        ("a.jsonl", "\ufeff" + "\r\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS) + "\n\n"),
-        ("a.json", json.dumps(ROWS)),
-        ("a.json", "\n  " + json.dumps(ROWS, indent=2)),
-        ("a.json", "\n".join(json.dumps(row) for row in ROWS)),
+        ("a.jsonl", "\n".join(json.dumps(row) for row in ROWS), ROWS),
+        ("a.jsonl", "\ufeff" + "\r\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS) + "\n\n", ROWS),
+        ("a.json", json.dumps(ROWS), ROWS),
+        ("a.json", "\n  " + json.dumps(ROWS, indent=2), ROWS),
+        ("a.json", "\n".join(json.dumps(row) for row in ROWS), ROWS),
+        ("a.json", json.dumps(ROWS[0], indent=2), ROWS[:1]),
+        ("a.csv", '\ufeffq,n\n"1,000 个",1\n"two\nlines",2\n', [row | {"n": str(row["n"])} for row in ROWS]),
     ],
-    ids=["lines", "lines-bom-crlf", "array", "array-indented", "lines-named-json"],
+    ids=["lines", "lines-bom-crlf", "array", "array-indented", "lines-named-json", "object-indented", "csv"],
 )
-def test_json_in_all_its_layouts(tmp_path: Path, name: str, content: str) -> None:
+def test_json_and_csv_in_all_their_layouts(tmp_path: Path, name: str, content: str, rows: list[dict[str, Any]]) -> None:
     write(tmp_path / name, content)
-    assert read(tmp_path, name) == ROWS
+    assert read(tmp_path, name) == rows
 
 
-def test_one_object_over_several_lines(tmp_path: Path) -> None:
-    write(tmp_path / "one.json", json.dumps(ROWS[0], indent=2))
-    assert read(tmp_path, "one.json") == ROWS[:1]
-
-
-def test_csv_has_text_and_keeps_line_breaks(tmp_path: Path) -> None:
-    write(tmp_path / "a.csv", '\ufeffq,n\n"1,000 个",1\n"two\nlines",2\n')
-    assert read(tmp_path, "a.csv") == [{"q": row["q"], "n": str(row["n"])} for row in ROWS]
-
-
-def test_parquet(tmp_path: Path) -> None:
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS), tmp_path / "a.parquet")
-    assert read(tmp_path, "a.parquet") == ROWS
-
-
-def test_arrow_files_streams_and_feather(tmp_path: Path) -> None:
+def test_parquet_arrow_files_streams_and_feather(tmp_path: Path) -> None:
     table = pyarrow.Table.from_pylist(ROWS)
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
     pyarrow.feather.write_feather(table, str(tmp_path / "a.feather"))
     with pyarrow.ipc.new_file(str(tmp_path / "file.arrow"), table.schema) as writer:
         writer.write_table(table)
     with pyarrow.ipc.new_stream(str(tmp_path / "stream.arrow"), table.schema) as writer:
         writer.write_table(table)
-    for name in ("a.feather", "file.arrow", "stream.arrow"):
+    for name in ("a.parquet", "a.feather", "file.arrow", "stream.arrow"):
         assert read(tmp_path, name) == ROWS
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import Command
+from tests.json_server import Posted, json_server
 from tripos_runtime.models.base import Endpoint, Message, ModelError, Price, Reply, Request
 from tripos_runtime.models.embeddings import mock_vector, open_embedding
 from tripos_runtime.models.vectors import from_text, replies_of, to_text
@@ -21,48 +20,30 @@ from tripos_runtime.models.vectors import from_text, replies_of, to_text
 TEXTS = ("一次函数", "光的折射", "a")
 
 
-class Server(ThreadingHTTPServer):
-    """Answers every request with `answer`, a status and a body, and keeps what it was sent."""
+class Server:
+    """Answers every request with `said`, a status and a body, and keeps what it was sent."""
 
-    answer: tuple[int, Any]
-    sent: list[tuple[str, Any]]
+    address: str
+    said: tuple[int, Any]
 
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, Any]] = []
 
-class Handler(BaseHTTPRequestHandler):
-    """One request."""
-
-    def do_POST(self) -> None:
-        """Keep it and answers."""
-        server = self.server
-        assert isinstance(server, Server)
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        server.sent.append((self.path, body))
-        status, answer = server.answer
-        said = json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(said)))
-        self.end_headers()
-        self.wfile.write(said)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+    def answer(self, posted: Posted) -> tuple[int, Any]:
+        self.sent.append((posted.path, posted.data))
+        return self.said
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with Server(("127.0.0.1", 0), Handler) as made:
-        made.sent = []
-        thread = threading.Thread(target=made.serve_forever, args=(0.01,))
-        thread.start()
+    made = Server()
+    with json_server(made.answer) as made.address:
         yield made
-        made.shutdown()
-        thread.join()
 
 
 def ask(server: Server, texts: tuple[str, ...] = TEXTS) -> Reply:
     """Return what an embedding model at the server replies to the texts."""
-    endpoint = Endpoint(f"http://127.0.0.1:{server.server_port}/v1")
+    endpoint = Endpoint(server.address)
     model = open_embedding("openai/bge", {"openai": endpoint}, prices={"openai/bge": Price(1e-6, 0.0)})
 
     async def asked() -> Reply:
@@ -80,7 +61,7 @@ def entries(*vectors: list[float]) -> dict[str, Any]:
 
 
 def test_many_texts_go_in_one_request_and_each_has_its_vector_and_its_share(server: Server) -> None:
-    server.answer = 200, entries([1.0, 0.0], [0.0, 1.0], [0.5, 0.5])
+    server.said = 200, entries([1.0, 0.0], [0.0, 1.0], [0.5, 0.5])
     reply = ask(server)
     replies = (reply, *reply.further_choices)
     assert [path for path, _ in server.sent] == ["/v1/embeddings"]
@@ -92,14 +73,14 @@ def test_many_texts_go_in_one_request_and_each_has_its_vector_and_its_share(serv
 
 
 def test_too_few_vectors_are_an_error(server: Server) -> None:
-    server.answer = 200, entries([1.0, 0.0])
+    server.said = 200, entries([1.0, 0.0])
     with pytest.raises(ModelError, match="1 vectors for 3 texts") as caught:
         ask(server)
     assert caught.value.code == "R0257"
 
 
 def test_a_busy_server_may_be_asked_again(server: Server) -> None:
-    server.answer = 429, {"error": {"message": "slow down"}}
+    server.said = 429, {"error": {"message": "slow down"}}
     with pytest.raises(ModelError) as caught:
         ask(server)
     assert (caught.value.code, caught.value.retryable) == ("R0104", True)
@@ -129,7 +110,7 @@ def test_the_mock_knows_likeness_of_letters() -> None:
 
 def similar(server: Server, one: str, other: str) -> Reply:
     """Return what an embedding model at the server replies to a pair."""
-    endpoint = Endpoint(f"http://127.0.0.1:{server.server_port}/v1")
+    endpoint = Endpoint(server.address)
     model = open_embedding("openai/bge", {"openai": endpoint}, prices={"openai/bge": Price(1e-6, 0.0)})
     messages = Message("system", "How similar?"), Message("user", json.dumps([one, other]))
 
@@ -145,7 +126,7 @@ def similar(server: Server, one: str, other: str) -> Reply:
 @pytest.mark.parametrize("seed", range(20))
 def test_a_pair_is_sent_as_two_texts_and_its_reply_is_their_cosine(seed: int, server: Server) -> None:
     one, other = np.random.default_rng(seed).normal(size=(2, 8)).round(3)
-    server.answer = 200, entries(one.tolist(), other.tolist())
+    server.said = 200, entries(one.tolist(), other.tolist())
     reply = similar(server, "光的折射", "a")
     assert server.sent[0][1]["input"] == ["光的折射", "a"]
     assert float(reply.text) == pytest.approx(one @ other / np.linalg.norm(one) / np.linalg.norm(other), abs=1e-6)
@@ -163,7 +144,7 @@ def test_a_blank_text_of_a_pair_is_not_sent(one: str, other: str, value: float, 
 
 @pytest.mark.parametrize("vectors", [([1.0, 0.0], [0.0, 0.0]), ([1.0], [1.0, 2.0]), ([1.0, 2.0],)])
 def test_vectors_without_a_cosine_are_an_error(vectors: tuple[list[float], ...], server: Server) -> None:
-    server.answer = 200, entries(*vectors)
+    server.said = 200, entries(*vectors)
     with pytest.raises(ModelError) as caught:
         similar(server, "a", "b")
     assert caught.value.code == "R0257"

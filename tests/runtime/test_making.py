@@ -43,6 +43,7 @@ dataset item by author {{
   retries {retries}
 }}
 """
+VERIFIED = 'verify by checker { prompt "{{ item.question }}", returns { right bool }, require right }'
 SYLLABUS = json.dumps({"Numbers": ["Fractions", "Percentages"], "Shapes": ["Triangles", "Circles"]})
 Say = Callable[[Request], Any]
 LONG = "How many of the nine apples in the basket are left once Ada has eaten {} of them?"
@@ -102,27 +103,17 @@ def test_the_rows_that_an_author_writes_are_what_the_models_are_asked_about(tmp_
 
 
 def test_a_second_run_asks_nobody(tmp_path: Path) -> None:
-    first = make(
-        tmp_path,
-        written(
-            count=3, more='verify by checker { prompt "{{ item.question }}", returns { right bool }, require right }'
-        ),
-        unlike,
-    )
-    again = make(
-        tmp_path,
-        written(
-            count=3, more='verify by checker { prompt "{{ item.question }}", returns { right bool }, require right }'
-        ),
-        unlike,
-        before=first,
-    )
+    text = written(count=3, more=VERIFIED)
+    first = make(tmp_path, text, unlike)
+    again = make(tmp_path, text, unlike, before=first)
     assert set(again.asked.values()) == {0}
     assert len(again.table("slots")) == len(first.table("slots")) == 6
 
 
-@pytest.mark.parametrize("calls", range(0, 14, 3))
-def test_a_run_that_was_stopped_goes_on_and_comes_to_the_same(tmp_path: Path, calls: int) -> None:
+@pytest.mark.parametrize(("calls", "killed"), [*((calls, False) for calls in range(0, 14, 3)), (5, True)])
+def test_a_run_that_was_stopped_or_killed_goes_on_and_comes_to_the_same(
+    tmp_path: Path, calls: int, killed: bool
+) -> None:
     text = written(count=3, more="unique item.question")
     whole = make(tmp_path / "whole", text, repeating)
     left = calls
@@ -130,6 +121,8 @@ def test_a_run_that_was_stopped_goes_on_and_comes_to_the_same(tmp_path: Path, ca
     def until(request: Request) -> str | ModelError:
         nonlocal left
         left -= 1
+        if left < 0 and killed:
+            raise Stopped("R0102", "no key", "")
         return ModelError("R0102", "no key", "", fatal=True) if left < 0 else repeating(request)
 
     stopped = make(tmp_path / "cut", text, until)
@@ -137,6 +130,8 @@ def test_a_run_that_was_stopped_goes_on_and_comes_to_the_same(tmp_path: Path, ca
     kept = Counter(row["sample_id"] for row in resumed.table("samples") if row["status"] == "ok")
     assert kept == Counter(row["sample_id"] for row in whole.table("samples"))
     assert {row["item_id"] for row in resumed.table("items")} == {row["item_id"] for row in whole.table("items")}
+    answered = sum(row["status"] == "ok" and row["role"] == "author" for row in stopped.table("samples"))
+    assert resumed.asked["w"] == whole.asked["w"] - answered, "a reply is asked for again"
 
 
 def repeating(request: Request) -> str:
@@ -149,6 +144,7 @@ def test_a_repeated_row_is_rejected_and_another_one_asked_for(tmp_path: Path) ->
     run = make(tmp_path, written(count=3, more="unique item.question"), repeating)
     assert reasons(run) == {"duplicate": 4}
     assert [slots(run)["easy", number]["attempts"] for number in range(3)] == [1, 2, 2]
+    assert run.engine.tally.done == run.engine.tally.total
 
 
 def test_rows_of_different_contexts_may_be_alike(tmp_path: Path) -> None:
@@ -174,24 +170,18 @@ def test_equal_rows_are_one_also_where_nothing_need_be_unique(tmp_path: Path) ->
 
 
 def test_a_row_that_breaks_a_requirement_is_rejected_before_anybody_verifies_it(tmp_path: Path) -> None:
-    more = """require words(item.question) > 2
-  verify by checker { prompt "{{ item.question }}", returns { right bool }, require right }"""
+    more = f"require words(item.question) > 2\n  {VERIFIED}"
     run = make(tmp_path, written(more=more), lambda request: item("Two?" if len(request.messages) == 1 else LONG))
     assert reasons(run) == {"require": 2}
     assert run.asked == {"a": 2, "w": 4, "c": 2}
 
 
 def test_a_row_that_is_not_verified_is_rejected(tmp_path: Path) -> None:
-    more = 'verify by checker { prompt "{{ item.question }}", returns { right bool }, require right }'
-    run = make(tmp_path, written(more=more, retries=1), unlike, lambda request: '{"right": false}')
+    run = make(tmp_path, written(more=VERIFIED, retries=1), unlike, lambda request: '{"right": false}')
     assert reasons(run) == {"verify": 4}
     assert run.asked["a"] == 0
     assert {row["status"] for row in run.table("slots")} == {"given_up"}
-
-
-def test_a_verifier_who_cannot_be_read_is_no_yes(tmp_path: Path) -> None:
-    more = 'verify by checker { prompt "{{ item.question }}", returns { right bool }, require right }'
-    run = make(tmp_path, written(more=more, retries=0), unlike, lambda request: "well")
+    run = make(tmp_path / "unread", written(more=VERIFIED, retries=0), unlike, lambda request: "well")
     assert reasons(run) == {"unverified": 2}
 
 
@@ -200,14 +190,10 @@ def test_an_author_who_cannot_be_read_is_asked_again_until_the_slot_is_given_up(
     assert reasons(run) == {"unreadable": 6}
     assert {row["attempts"] for row in run.table("slots")} == {3}
     assert run.engine.tally.makings["item"].given_up == 2
-
-
-def test_every_attempt_is_a_sample_of_its_slot(tmp_path: Path) -> None:
-    run = make(tmp_path, written(retries=2).replace("easy, hard", "easy"), lambda request: "no idea")
     rows = [row for row in run.table("samples") if row["role"] == "author"]
-    assert [row["sample_number"] for row in rows] == [0, 1, 2]
-    assert {row["step"] for row in rows} == {"item"}
-    assert len({row["item_id"] for row in rows}) == 1
+    by_slot = Counter(row["item_id"] for row in rows)
+    assert sorted(row["sample_number"] for row in rows) == [0, 0, 1, 1, 2, 2]
+    assert ({row["step"] for row in rows}, sorted(by_slot.values())) == ({"item"}, [3, 3])
 
 
 def test_the_author_is_told_why_in_the_language_of_the_row(tmp_path: Path) -> None:
@@ -239,15 +225,11 @@ def test_what_a_verifier_says_is_not_told_to_the_author(tmp_path: Path) -> None:
     assert not any("SECRET" in content for sent in run.sent("w") for _, content in sent)
 
 
-def test_only_the_rows_that_a_limited_run_needs_are_made(tmp_path: Path) -> None:
-    limited = make(tmp_path, written(count=50), unlike, selection=Selection(limit=2))
+def test_only_the_rows_that_a_limited_run_needs_are_made_and_a_larger_run_takes_them_over(tmp_path: Path) -> None:
+    limited = make(tmp_path, written(count=3), unlike, selection=Selection(limit=2))
     assert limited.asked == {"a": 2, "w": 2, "c": 0}
     assert set(slots(limited)) == {("easy", 0), ("easy", 1)}
-
-
-def test_a_larger_run_takes_over_the_rows_of_a_smaller_one(tmp_path: Path) -> None:
-    small = make(tmp_path, written(count=3), unlike, selection=Selection(limit=2))
-    large = make(tmp_path, written(count=3), unlike, before=small)
+    large = make(tmp_path, written(count=3), unlike, before=limited)
     assert large.asked == {"a": 4, "w": 4, "c": 0}
 
 
@@ -333,12 +315,6 @@ def test_a_call_that_failed_is_made_by_the_next_run(tmp_path: Path) -> None:
     assert again.asked == {"a": 1, "w": 1, "c": 0}
 
 
-def test_the_calls_that_were_planned_are_those_that_were_made(tmp_path: Path) -> None:
-    run = make(tmp_path, written(count=3, more="unique item.question"), repeating)
-    tally = run.engine.tally
-    assert tally.done == tally.total
-
-
 DERIVED = """\
 dataset raw from "raw.jsonl" { stem text }
 dataset item from raw where raw.stem != "two" {
@@ -372,15 +348,12 @@ def author_of_both(request: Request) -> str:
     return json.dumps({"harder" if "harder" in request.messages[0].content else "question": hash_of(request)})
 
 
-def test_rows_are_made_from_rows_that_were_made(tmp_path: Path) -> None:
-    run = make(tmp_path, spec(CHAIN, over="hard", field="harder", context=""), author_of_both)
-    assert run.asked == {"a": 3, "w": 6, "c": 0}
-
-
-def test_of_what_rows_are_made_from_a_limited_run_makes_as_much_as_it_needs(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("limit", "asked"), [(None, {"a": 3, "w": 6, "c": 0}), (1, {"a": 1, "w": 2, "c": 0})])
+def test_of_rows_that_are_made_from_rows_as_many_are_made_as_a_run_needs(
+    tmp_path: Path, limit: int | None, asked: dict[str, int]
+) -> None:
     text = spec(CHAIN, over="hard", field="harder", context="")
-    run = make(tmp_path, text, author_of_both, selection=Selection(limit=1))
-    assert run.asked == {"a": 1, "w": 2, "c": 0}
+    assert make(tmp_path, text, author_of_both, selection=Selection(limit=limit)).asked == asked
 
 
 LEAVES = """\
@@ -416,17 +389,13 @@ def choosing(request: Request) -> str:
 
 
 def test_a_walk_keeps_every_path_that_was_chosen_down_to_a_leaf(tmp_path: Path) -> None:
-    run = make(tmp_path, spec(WALKED, context=""), choosing)
+    text = spec(WALKED, context="")
+    run = make(tmp_path, text, choosing)
     points = {json.loads(row["fields"])["stem"]: json.loads(row["fields"])["points"] for row in run.table("items")}
     assert run.engine.tally.done == run.engine.tally.total
     assert points == {"one": ["Numbers / Fractions", "Shapes / Circles"], "two": [], "three": []}
     assert run.asked["w"] == 5
-
-
-def test_a_second_walk_asks_nobody(tmp_path: Path) -> None:
-    text = spec(WALKED, context="")
-    again = make(tmp_path, text, choosing, before=make(tmp_path, text, choosing))
-    assert set(again.asked.values()) == {0}
+    assert set(make(tmp_path, text, choosing, before=run).asked.values()) == {0}
 
 
 def test_a_choice_that_is_no_branch_is_asked_for_again_and_then_given_up(tmp_path: Path) -> None:
@@ -496,27 +465,6 @@ def test_where_a_model_cannot_be_had_nothing_after_it_is_asked(tmp_path: Path) -
     assert run.asked["a"] == 0
     assert isinstance(run.engine.trouble, Stopped)
     assert run.table("slots") == []
-
-
-def test_a_run_that_is_killed_between_replies_asks_for_no_reply_again(tmp_path: Path) -> None:
-    text = written(count=6, more="unique item.question")
-    left = 5
-
-    def dies(request: Request) -> str:
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise Stopped("R0102", "no key", "")
-        return repeating(request)
-
-    killed = make(tmp_path / "cut", text, dies)
-    resumed = make(tmp_path / "cut", text, repeating, before=killed)
-    whole = make(tmp_path / "whole", text, repeating)
-    assert len({row["sample_id"] for row in resumed.table("samples")}) == len(resumed.table("samples"))
-    assert {row["sample_id"] for row in resumed.table("samples")} == {
-        row["sample_id"] for row in whole.table("samples")
-    }
-    assert resumed.asked["w"] == whole.asked["w"] - len(killed.table("samples"))
 
 
 def test_a_row_whose_function_failed_is_not_rejected_and_looked_at_again_by_the_next_run(tmp_path: Path) -> None:

@@ -114,10 +114,6 @@ def test_a_walk_begins_below_the_branch_of_its_row_and_keeps_whole_paths(tmp_pat
         "two": ["geometry / lines", "geometry / circles"],
         "three": ["logic"],
     }
-
-
-def test_a_call_is_made_at_every_inner_node_that_is_visited_and_at_no_other(tmp_path: Path) -> None:
-    run = make(tmp_path, WALKED, every)
     assert sorted(shown(run)) == [["lines", "circles"], ["sets", "groups"], ["unions", "subsets"]]
 
 
@@ -137,16 +133,12 @@ def test_whoever_walks_is_not_asked_for_another_place_of_a_row_that_repeats_one(
     assert not any("repeats" in each.content for request in twice.callers["w"].asked for each in request.messages)
 
 
-def test_the_schema_of_a_reply_names_the_branches_and_nothing_else() -> None:
+def test_the_schema_of_a_reply_names_the_branches_unless_they_are_very_many() -> None:
     asked = Question(None, None, Settings(), {"type": "array"}, lambda text: ReadOutcome([text], [text]))
     question = question_at_node(asked, ["lines", "circles"], CHOOSING)
     assert json.dumps(["lines", "circles"]) in json.dumps(question.schema)
     assert question.reader("- Lines").value == ["lines"]
     assert question.reader("poems").error == "`poems` is none of the branches"
-
-
-def test_of_very_many_branches_the_schema_names_none() -> None:
-    asked = Question(None, None, Settings(), {"type": "array"}, lambda text: ReadOutcome([text], [text]))
     branches = [str(number) for number in range(MOST_NAMED + 1)]
     assert question_at_node(asked, branches, CHOOSING).schema == {"type": "array"}
     assert question_at_node(asked, branches[:-1], CHOOSING).schema != {"type": "array"}
@@ -163,13 +155,9 @@ def test_what_is_said_beside_the_branches_is_kept_with_the_reply_and_is_no_field
     parsed = [json.loads(row["parsed"]) for row in run.table("samples") if row["step"] == "item.points"]
     assert {"points": ["lines", "circles"], "reason": "It is about lines."} in parsed
     assert all(set(each) == {"points", "reason"} for each in parsed)
-
-
-def test_a_reply_without_what_is_to_stand_beside_the_branches_cannot_be_read(tmp_path: Path) -> None:
-    spec = WALKED.replace('{{ bullets(branches) }}" }', '{{ bullets(branches) }}", returns { reason text } }')
-    run = make(tmp_path, spec, every)
-    assert set(points(run)) == {"three"}  # where nobody is asked
-    assert {each["reason"] for each in rejections(run)} == {"unreadable"}
+    without = make(tmp_path / "without", spec, every)
+    assert set(points(without)) == {"three"}  # where nobody is asked
+    assert {each["reason"] for each in rejections(without)} == {"unreadable"}
 
 
 def test_a_reply_that_names_no_branch_is_asked_for_once_more_before_the_walk_is_made_again(tmp_path: Path) -> None:
@@ -217,13 +205,26 @@ def test_a_text_that_names_no_node_leaves_the_row_out_without_asking(tmp_path: P
     assert run.asked["w"] == 1
 
 
-def test_a_row_that_is_nearly_a_secret_text_is_rejected_and_nobody_is_asked_to_look_at_it(tmp_path: Path) -> None:
-    near = SECRET.replace("nine", "five")
-    run = make(tmp_path, DISTINCT, lambda request: json.dumps({"question": near}), rows=[rows_with(SECRET)])
+def test_a_row_that_is_nearly_a_secret_text_is_rejected_and_nobody_is_shown_it_or_told_which_it_was(
+    tmp_path: Path,
+) -> None:
+    def author(request: Request) -> str:
+        return json.dumps({"question": SECRET.replace("nine", "five")})
+
+    run = make(tmp_path, DISTINCT, author, rows=[rows_with(SECRET)])
     assert Counter(each["reason"] for each in rejections(run)) == {"too_near": 24}
     assert {each["similarity"] > 0.8 for each in rejections(run)} == {True}
     assert run.asked["c"] == 0
     assert run.table("items") == []
+    texts = [each.content for name in "wc" for request in run.callers[name].asked for each in request.messages]
+    assert not [text for text in texts if "nine apples" in text]
+    notes = {request.messages[-1].content for request in run.callers["w"].asked if len(request.messages) > 1}
+    assert notes == {
+        "That was not accepted: it cannot be used as it is: write a different one. Write another one."
+        " This is attempt 2 of 2."
+    }
+    text = DISTINCT.replace("from raw.stem", "from raw.stem above 0.99")
+    assert not rejections(make(tmp_path / "above", text, author, rows=[rows_with(SECRET)]))
 
 
 def test_a_row_that_is_written_anew_unlike_the_secret_is_kept(tmp_path: Path) -> None:
@@ -235,25 +236,6 @@ def test_a_row_that_is_written_anew_unlike_the_secret_is_kept(tmp_path: Path) ->
     run = make(tmp_path, DISTINCT, author, rows=[rows_with(SECRET)])
     assert len(run.table("items")) == 12
     assert {row["attempts"] for row in run.table("slots")} == {2}
-
-
-def test_neither_author_nor_checker_is_shown_the_text_or_told_which_it_was(tmp_path: Path) -> None:
-    near = SECRET.replace("nine", "five")
-    run = make(tmp_path, DISTINCT, lambda request: json.dumps({"question": near}), rows=[rows_with(SECRET)])
-    texts = [each.content for name in "wc" for request in run.callers[name].asked for each in request.messages]
-    assert not [text for text in texts if "nine apples" in text]
-    notes = {request.messages[-1].content for request in run.callers["w"].asked if len(request.messages) > 1}
-    assert notes == {
-        "That was not accepted: it cannot be used as it is: write a different one. Write another one."
-        " This is attempt 2 of 2."
-    }
-
-
-def test_a_text_below_the_share_is_no_reason_to_reject_a_row(tmp_path: Path) -> None:
-    near = SECRET.replace("nine", "five")
-    text = DISTINCT.replace("from raw.stem", "from raw.stem above 0.99")
-    run = make(tmp_path, text, lambda request: json.dumps({"question": near}), rows=[rows_with(SECRET)])
-    assert not rejections(run)
 
 
 def test_the_texts_that_rows_must_be_distinct_from_are_in_the_name_of_the_rows(tmp_path: Path) -> None:
@@ -331,6 +313,8 @@ def test_examples_are_written_for_the_points_of_the_rows_that_a_run_has_and_for_
     few = looking(tmp_path, selection=Selection(limit=1))
     assert written_for(few) == {"unions", "subsets", "groups"}
     assert few.asked["w"] == 6
+    [count] = [each for each in few.plan.calls if each.role == "author"]
+    assert (count.least, count.calls, count.most) == (0, 12, 24)
     whole = looking(tmp_path, before=few)
     assert written_for(whole) == {"lines", "circles", "logic"}
     again = looking(tmp_path, before=whole)
@@ -341,12 +325,6 @@ def test_examples_that_are_looked_into_in_another_way_too_are_all_written(tmp_pa
     text = LOOKED.replace("short = words(reply.text) < 3", "short = words(reply.text) < length(example.question)")
     run = looking(tmp_path, text, selection=Selection(limit=1))
     assert written_for(run) == {"unions", "subsets", "groups", "lines", "circles", "logic"}
-
-
-def test_what_is_only_looked_into_is_counted_from_nothing_to_all(tmp_path: Path) -> None:
-    run = looking(tmp_path, selection=Selection(limit=1))
-    [count] = [each for each in run.plan.calls if each.role == "author"]
-    assert (count.least, count.calls, count.most) == (0, 12, 24)
 
 
 def no_need(need: object) -> None:

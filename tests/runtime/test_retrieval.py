@@ -31,6 +31,7 @@ dataset pool from "pool.jsonl" { title text, subject text, level integer }
 scenario s {
   over question as q
 """
+BY_VECTORS = "retrieve near from distinct(pool.title) as t { top 1 by similarity(q.stem, t) using encoder }"
 TAIL = """
   ask tags by candidate { prompt "{{ q.stem }} | {{ json(near) }}" }
   score found = contains(tags.text, "x")
@@ -57,35 +58,36 @@ def retrieving(folder: Path, step: str, *, pool: list[Row] = POOL, **more: Any) 
     return run_small(folder, HEAD + step + TAIL, {"items.jsonl": ITEMS, "pool.jsonl": pool}, **roles, **more)
 
 
-def test_the_nearest_by_bm25_come_first(tmp_path: Path) -> None:
-    found = found_by(tmp_path, "retrieve near from distinct(pool.title) as t { top 2 by bm25(q.stem, t) }")
+def test_the_nearest_by_bm25_or_a_formula_come_first(tmp_path: Path) -> None:
+    found = found_by(tmp_path / "a", "retrieve near from distinct(pool.title) as t { top 2 by bm25(q.stem, t) }")
     assert [first for first, _ in found] == ["area of a circle", "thirds and fractions", "kings of the year 1066"]
-
-
-def test_where_is_looked_up_and_leaves_out(tmp_path: Path) -> None:
-    step = """retrieve near from pool as p {
-      where p.subject == q.subject and p.level < 3
-      top 3 by similarity(p.title, q.stem)
-    }"""
-    run = retrieving(tmp_path, step)
-    assert [len(each) for each in shown(run)] == [2, 2, 1]
-
-
-def test_a_formula_ranks_by_more_than_one_measure(tmp_path: Path) -> None:
     step = "retrieve near from pool as p { top 1 by bm25(q.stem, p.title) + 100 * p.level }"
-    assert all(each[0]["title"] == "circle" for each in found_by(tmp_path, step))
-
-
-def test_what_an_index_cannot_take_is_evaluated_row_by_row(tmp_path: Path) -> None:
-    step = "retrieve near from pool as p { top 1 by bm25(p.title, q.stem) }"
-    first, *_ = found_by(tmp_path, step)
+    assert all(each[0]["title"] == "circle" for each in found_by(tmp_path / "b", step))
+    # An index cannot take this, so it is evaluated row by row.
+    first, *_ = found_by(tmp_path / "c", "retrieve near from pool as p { top 1 by bm25(p.title, q.stem) }")
     assert first[0]["title"] == "area of a circle"
 
 
-def test_a_let_of_the_row_at_hand_can_be_looked_through(tmp_path: Path) -> None:
-    step = """let own = picked(pool.title, pool.subject, q.subject)
-    retrieve near from own as t { top 9 by bm25(q.stem, t) }"""
-    assert [len(each) for each in found_by(tmp_path, step)] == [3, 3, 1]
+@pytest.mark.parametrize(
+    ("step", "counts"),
+    [
+        (
+            """retrieve near from pool as p {
+      where p.subject == q.subject and p.level < 3
+      top 3 by similarity(p.title, q.stem)
+    }""",
+            [2, 2, 1],
+        ),
+        (
+            """let own = picked(pool.title, pool.subject, q.subject)
+    retrieve near from own as t { top 9 by bm25(q.stem, t) }""",
+            [3, 3, 1],
+        ),
+    ],
+    ids=["where", "a let of the row at hand"],
+)
+def test_what_is_looked_through_can_be_a_part(tmp_path: Path, step: str, counts: list[int]) -> None:
+    assert [len(each) for each in found_by(tmp_path, step)] == counts
 
 
 def test_what_is_included_does_not_stand_where_it_tells_itself_apart(tmp_path: Path) -> None:
@@ -110,10 +112,9 @@ def test_a_row_is_not_retrieved_for_itself(tmp_path: Path) -> None:
 
 
 def test_an_ask_depends_on_the_model_that_embeds(tmp_path: Path) -> None:
-    step = "retrieve near from distinct(pool.title) as t { top 1 by similarity(q.stem, t) using encoder }"
-    first = retrieving(tmp_path, step, script=lengths)
+    first = retrieving(tmp_path, BY_VECTORS, script=lengths)
     files: dict[str, Any] = {"items.jsonl": ITEMS, "pool.jsonl": POOL}
-    again = run_small(tmp_path, HEAD + step + TAIL, files, encoder="other", script=lengths, before=first)
+    again = run_small(tmp_path, HEAD + BY_VECTORS + TAIL, files, encoder="other", script=lengths, before=first)
     assert again.asked["other"] > 0
     assert {row["sample_id"] for row in first.table("samples")}.isdisjoint(
         row["sample_id"] for row in again.table("samples")[len(first.table("samples")) :]
@@ -122,39 +123,32 @@ def test_an_ask_depends_on_the_model_that_embeds(tmp_path: Path) -> None:
 
 
 def test_vectors_are_asked_for_once_and_kept_by_their_text(tmp_path: Path) -> None:
-    step = "retrieve near from distinct(pool.title) as t { top 1 by similarity(q.stem, t) using encoder }"
-    first = retrieving(tmp_path, step, script=lengths)
+    first = retrieving(tmp_path, BY_VECTORS, script=lengths)
     assert len(first.table("vectors")) == 7
     assert {row["status"] for row in first.table("vectors")} == {"ok"}
-    other = step.replace("top 1", "top 2")
-    second = retrieving(tmp_path, other, script=lengths, before=first)
+    assert first.planned["encoder"] == first.calls["encoder"] == 7
+    bounds = {(request.settings.max_tokens, request.samples) for request in first.callers["e"].asked}
+    assert bounds == {(0, 1)}, "of budgets"
+    second = retrieving(tmp_path, BY_VECTORS.replace("top 1", "top 2"), script=lengths, before=first)
     assert second.asked == {"a": 3, "e": 0}
 
 
-def test_as_many_vectors_are_planned_as_are_asked_for(tmp_path: Path) -> None:
-    step = "retrieve near from distinct(pool.title) as t { top 1 by similarity(q.stem, t) using encoder }"
-    run = retrieving(tmp_path, step, script=lengths)
-    assert run.planned["encoder"] == run.calls["encoder"] == 7
-
-
 def test_a_text_without_a_vector_leaves_what_needs_it_to_the_next_run(tmp_path: Path) -> None:
-    step = "retrieve near from distinct(pool.title) as t { top 1 by similarity(q.stem, t) using encoder }"
 
     def failing(request: Request) -> str | ModelError:
         if request.model == "e" and "Two thirds" in request.messages[0].content:
             return ModelError("R0111", "down", "try again", retryable=True)
         return lengths(request)
 
-    first = retrieving(tmp_path, step, script=failing)
+    first = retrieving(tmp_path, BY_VECTORS, script=failing)
     assert first.asked["a"] == 2
-    second = retrieving(tmp_path, step, script=lengths, before=first)
+    second = retrieving(tmp_path, BY_VECTORS, script=lengths, before=first)
     assert second.asked == {"a": 1, "e": 1}
 
 
 @pytest.mark.parametrize("text", ["not base64!", "", "AAAA"])
 def test_what_is_no_vector_is_no_answer(tmp_path: Path, text: str) -> None:
-    step = "retrieve near from distinct(pool.title) as t { top 1 by similarity(q.stem, t) using encoder }"
-    run = retrieving(tmp_path, step, script=lambda request: text)
+    run = retrieving(tmp_path, BY_VECTORS, script=lambda request: text)
     assert run.asked["a"] == 0
     assert {row["status"] for row in run.table("vectors")} == {"provider_error"}
 
@@ -175,10 +169,9 @@ def lengths(request: Request) -> str:
 
 
 def test_a_judge_of_what_was_retrieved_is_asked_about_every_row(tmp_path: Path) -> None:
-    step = "retrieve near from distinct(pool.title) as t { top 1 by similarity(q.stem, t) using encoder }"
     spec = (
         HEAD.replace("role encoder", "role encoder\nrole judge")
-        + step
+        + BY_VECTORS
         + TAIL.replace(
             "score found =", 'score judged = helps(first(near)) and contains(tags.text, "x")\n  score found ='
         )
@@ -191,9 +184,3 @@ def test_a_judge_of_what_was_retrieved_is_asked_about_every_row(tmp_path: Path) 
     files: dict[str, Any] = {"items.jsonl": ITEMS, "pool.jsonl": POOL}
     run = run_small(tmp_path, spec, files, script=script, encoder="e", judge="j")
     assert len({row["judgement_id"] for row in run.table("judgements")}) == 3
-
-
-def test_what_is_sent_to_an_encoder_is_bounded_for_budgets(tmp_path: Path) -> None:
-    step = "retrieve near from distinct(pool.title) as t { top 1 by similarity(q.stem, t) using encoder }"
-    run = retrieving(tmp_path, step, script=lengths)
-    assert {(request.settings.max_tokens, request.samples) for request in run.callers["e"].asked} == {(0, 1)}

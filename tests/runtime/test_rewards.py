@@ -21,7 +21,6 @@ from tripos.settings.runtime import limits_of
 from tripos_runtime.models.base import FREE, DialogueTurn, Endpoint, Message, Model, ModelError, Price, Reply, Request
 from tripos_runtime.models.families import open_model
 from tripos_runtime.models.rewards import FULL, BatchedReward, Chat
-from tripos_runtime.models.trained_rewards import open_reward
 from tripos_runtime.program.binding import BindingError, bind
 
 ROOT = Path(__file__).parents[2]
@@ -59,17 +58,14 @@ def asked(model: Model, texts: Sequence[str]) -> list[Reply | BaseException]:
     return asyncio.run(all_of_them())
 
 
-def test_those_who_ask_one_by_one_are_served_in_batches() -> None:
+def test_those_who_ask_one_by_one_are_served_in_batches_that_the_model_takes() -> None:
     model = Counting()
     replies = asked(BatchedReward(model), ["x" * size for size in range(200)])
     assert [reply.text for reply in replies if isinstance(reply, Reply)] == [f"{float(size)}" for size in range(200)]
     assert min(model.sizes[:-1]) >= FULL
-
-
-def test_no_batch_is_larger_than_the_model_takes() -> None:
-    model = Counting(most=20)
-    asked(BatchedReward(model), ["x"] * 100)
-    assert max(model.sizes) == 20
+    small = Counting(most=20)
+    asked(BatchedReward(small), ["x"] * 100)
+    assert max(small.sizes) == 20
 
 
 def test_one_text_that_cannot_be_scored_does_not_fail_the_others() -> None:
@@ -77,24 +73,17 @@ def test_one_text_that_cannot_be_scored_does_not_fail_the_others() -> None:
     assert [reply.text if isinstance(reply, Reply) else type(reply) for reply in replies] == ["1.0", ModelError, "2.0"]
 
 
-def test_a_number_that_is_none_is_no_reward() -> None:
-    class Broken(Counting):
-        async def score(self, chats: Sequence[Chat]) -> Sequence[float]:
-            return [math.nan for _ in chats]
-
-    (reply,) = asked(BatchedReward(Broken()), ["a"])
-    assert isinstance(reply, ModelError)
-    assert reply.code == "R0233"
-
-
-def test_an_error_in_a_model_reaches_whoever_asked_as_one_of_ours() -> None:
+def test_an_error_in_a_model_and_a_number_that_is_none_reach_whoever_asked_as_errors_of_ours() -> None:
     class Failing(Counting):
         async def score(self, chats: Sequence[Chat]) -> Sequence[float]:
-            raise RuntimeError("no weights")
+            if chats[0][-1].content == "fail":
+                raise RuntimeError("no weights")
+            return [math.nan for _ in chats]
 
-    (reply,) = asked(BatchedReward(Failing()), ["a"])
-    assert isinstance(reply, ModelError)
-    assert "no weights" in reply.message
+    for text, code, told in (("nan", "R0233", ""), ("fail", None, "no weights")):
+        (reply,) = asked(BatchedReward(Failing()), [text])
+        assert isinstance(reply, ModelError)
+        assert code in (None, reply.code) and told in reply.message
 
 
 def test_the_mock_gives_the_same_reward_alone_and_among_others() -> None:
@@ -226,13 +215,10 @@ def test_vllm_scores_what_comes_before_with_the_last_message() -> None:
     assert (sent[0].path, sent[0].body["text_1"], sent[0].body["text_2"]) == ("/score", ["four"], ["x"])
 
 
-def test_tei_predicts_raw_scores() -> None:
+def test_tei_predicts_raw_scores_of_no_more_texts_at_once_than_it_takes() -> None:
     replies, sent = served("tei/tutor", tei, user("a", "bb"))
     assert texts_of(replies) == ["1.0", "2.0"]
     assert (sent[0].path, sent[0].body["inputs"]) == ("/predict", [["a"], ["bb"]])
-
-
-def test_tei_is_sent_no_more_texts_at_once_than_it_takes() -> None:
     replies, sent = served("tei/tutor", tei, user(*("x" * 80)))
     assert texts_of(replies) == ["1.0"] * 80
     assert max(len(each.body["inputs"]) for each in sent) == 32
@@ -265,28 +251,23 @@ def test_what_is_no_reward_is_said_to_be_none(name: str, said: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "code"),
+    ("answer", "code"),
     [
-        (429, {"error": "Model is overloaded", "error_type": "overloaded"}, "R0104"),
-        (424, {"error": "Inference failed", "error_type": "backend"}, "R0110"),
-        (503, {"error": "starting"}, "R0111"),
-        (401, {"error": "Unauthorized"}, "R0102"),
-        (404, {"object": "error", "message": "The model `tutor` does not exist."}, "R0103"),
-        (400, {"object": "error", "message": "This model's maximum context length is 512 tokens."}, "R0107"),
+        (answering({"error": "Model is overloaded", "error_type": "overloaded"}, 429), "R0104"),
+        (answering({"error": "Inference failed", "error_type": "backend"}, 424), "R0110"),
+        (answering({"error": "starting"}, 503), "R0111"),
+        (answering({"error": "Unauthorized"}, 401), "R0102"),
+        (answering({"object": "error", "message": "The model `tutor` does not exist."}, 404), "R0103"),
+        (answering({"object": "error", "message": "This model's maximum context length is 512 tokens."}, 400), "R0107"),
+        (hanging, "R0109"),
     ],
 )
-def test_an_error_of_a_server_is_one_of_ours(status: int, body: Any, code: str) -> None:
-    replies, _ = at_server("tei/tutor", answering(body, status), user("a"))
-    (reply,) = replies
+def test_an_error_of_a_server_is_one_of_ours(
+    answer: Callable[[Sent], Awaitable[web.StreamResponse]], code: str
+) -> None:
+    [[reply], _] = at_server("tei/tutor", answer, user("a"))
     assert isinstance(reply, ModelError)
     assert reply.code == code
-
-
-def test_a_server_that_does_not_answer_is_waited_for_no_longer_than_said() -> None:
-    replies, _ = at_server("tei/tutor", hanging, user("a"))
-    (reply,) = replies
-    assert isinstance(reply, ModelError)
-    assert reply.code == "R0109"
 
 
 def test_a_server_without_an_address_is_said_to_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,25 +280,25 @@ def test_a_server_without_an_address_is_said_to_have_none(monkeypatch: pytest.Mo
 # Folders
 
 
-def test_a_folder_without_a_manifest_is_no_reward_model(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("manifest", "code"),
+    [
+        (None, "R0234"),
+        ("[]", "R0234"),
+        ("{}", "R0234"),
+        ("not JSON", "R0234"),
+        ('{"kind": "encoder"}', "R0234"),
+        (json.dumps({"kind": "unheard-of", "digest": "0" * 64}), "R0235"),
+    ],
+)
+def test_a_folder_has_a_manifest_with_a_digest_and_a_kind_that_has_an_engine(
+    tmp_path: Path, manifest: str | None, code: str
+) -> None:
+    if manifest is not None:
+        (tmp_path / "manifest.json").write_text(manifest, "utf-8")
     with pytest.raises(ModelError) as error:
         open_model(f"reward/{tmp_path}")
-    assert error.value.code == "R0234"
-
-
-@pytest.mark.parametrize("text", ["[]", "{}", "not JSON", '{"kind": "encoder"}'])
-def test_a_manifest_must_say_the_kind_and_the_digest(tmp_path: Path, text: str) -> None:
-    (tmp_path / "manifest.json").write_text(text, "utf-8")
-    with pytest.raises(ModelError) as error:
-        open_reward(str(tmp_path))
-    assert error.value.code == "R0234"
-
-
-def test_a_kind_without_an_engine_is_said_to_have_none(tmp_path: Path) -> None:
-    (tmp_path / "manifest.json").write_text(json.dumps({"kind": "unheard-of", "digest": "0" * 64}), "utf-8")
-    with pytest.raises(ModelError) as error:
-        open_reward(str(tmp_path))
-    assert error.value.code == "R0235"
+    assert error.value.code == code
 
 
 # Roles

@@ -53,9 +53,8 @@ REPLIES: dict[str, tuple[str, dict[str, Any], str]] = {
 }  # fmt: skip
 
 
-@each("which", REPLIES)
-def test_both_read_the_same(which: str) -> None:
-    name, body, word = REPLIES[which]
+def read_by_both(name: str, body: dict[str, Any]) -> list[Reply]:
+    """Return what this body is as a reply of ours, and as one of litellm."""
 
     async def use(server: Server) -> list[Reply]:
         endpoint = server.endpoint()
@@ -65,7 +64,13 @@ def test_both_read_the_same(which: str) -> None:
             await model.close()
         return replies
 
-    (ours, by_litellm), _ = serving(answering(body), use)
+    return serving(answering(body), use)[0]
+
+
+@each("which", REPLIES)
+def test_both_read_the_same(which: str) -> None:
+    name, body, word = REPLIES[which]
+    ours, by_litellm = read_by_both(name, body)
     assert ours.finish_reason == word
     assert replace(ours, finish_reason=None) == replace(by_litellm, finish_reason=None)
     assert ending_of(ours.finish_reason) == ending_of(by_litellm.finish_reason), "litellm has words of its own"
@@ -87,13 +92,5 @@ def test_both_read_the_same(which: str) -> None:
     ],
 )
 def test_a_reply_that_is_withheld_is_refused(name: str, body: dict[str, Any]) -> None:
-    async def use(server: Server) -> list[Reply]:
-        endpoint = server.endpoint()
-        models: list[Model] = [open_model(name, {name: endpoint}), LitellmModel(name, endpoint)]
-        replies = [await model.ask(Request(name, (Message("user", "hi"),))) for model in models]
-        for model in models:
-            await model.close()
-        return replies
-
-    for reply in serving(answering(body), use)[0]:
+    for reply in read_by_both(name, body):
         assert (reply.text, ending_of(reply.finish_reason), reply.tokens_in) == ("", Ending.CONTENT_FILTER, 5)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from tests.each import each
+from tests.json_server import Posted, json_server
 from tripos_compiler.plan import NumberType, Plugin, TextType
 from tripos_runtime.asking.functions.external import ScorerPool
 from tripos_runtime.asking.functions.process import ScorerService
@@ -39,34 +38,17 @@ def serving(answers: Answers, version: str = "1.4") -> Iterator[tuple[str, list[
     """Serve what a function says to each request; gives the address, and the headers that came."""
     headers: list[dict[str, str]] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            headers.append(dict(self.headers))
-            given = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            said = [answers(each) for each in reversed(given["requests"])]
-            if any(each is None for each in said):
-                self.send_error(503)
-                return
-            head = json.dumps({"tripos": 1, "program": "lengths", "version": version})
-            listed = ", ".join(each if isinstance(each, Raw) else json.dumps(each) for each in said)
-            body = f'{head[:-1]}, "answers": [{listed}]}}'.encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def answer(posted: Posted) -> Any:
+        headers.append(dict(posted.headers))
+        said = [answers(each) for each in reversed(posted.data["requests"])]
+        if any(each is None for each in said):
+            return 503, {}
+        head = json.dumps({"tripos": 1, "program": "lengths", "version": version})
+        listed = ", ".join(each if isinstance(each, Raw) else json.dumps(each) for each in said)
+        return f'{head[:-1]}, "answers": [{listed}]}}'.encode()
 
-        def log_message(self, *_: Any) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/score?x=1", headers
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with json_server(answer) as address:
+        yield f"{address}/score?x=1", headers
 
 
 def odd(request: dict[str, Any]) -> dict[str, Any] | Raw | None:

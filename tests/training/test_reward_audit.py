@@ -49,11 +49,9 @@ def test_a_model_that_knows_what_is_good_is_not_warned_of(sound: Audit) -> None:
     assert sound.variants[0].model.mean > 0.9
     assert sound.variants[0].words.mean < 0.7
     assert sound.warnings == ()
-
-
-def test_the_p_of_a_model_that_knows_is_the_least_that_so_many_shuffles_allow(sound: Audit) -> None:
     assert len(sound.null) == 19
-    assert sound.p == pytest.approx(1 / 20)
+    assert sound.p == pytest.approx(1 / 20), "the least that so many shuffles allow"
+    assert audited(planted=False, knows=2.0).to_json() == sound.to_json()
 
 
 def test_shuffled_labels_reach_what_a_model_without_knowledge_does() -> None:
@@ -66,36 +64,24 @@ def test_too_few_shuffles_are_warned_of() -> None:
     assert any("say little" in each for each in audited(planted=False, knows=2.0, nulls=3).warnings)
 
 
-def test_the_audit_says_the_same_again(sound: Audit) -> None:
-    assert audited(planted=False, knows=2.0).to_json() == sound.to_json()
-
-
 def test_sources_are_shared_where_both_sides_name_them() -> None:
     one = preferences([("a", "p", "good", "bad", "expert", "novice")])
     two = preferences([("b", "q", "good", "bad", "expert", "")])
     assert shared_sources(one, two) == ("expert",)
 
 
-def test_pairs_that_share_a_topic_with_what_is_learned_are_not_tested() -> None:
+def test_pairs_that_share_a_topic_or_replies_with_what_is_learned_are_not_tested() -> None:
     learned = preferences([("a", "p", "good", "bad", "", "")])
     tested = preferences([("a", "q", "good", "bad", "", ""), ("b", "r", "better", "worse", "", "")])
     found = hold_out_topics(learned, tested)
     assert (len(found.preferences), found.pairs, found.topics) == (1, 1, 1)
     assert {reply for _, reply in found.preferences.texts} == {"better", "worse"}
-
-
-def test_replies_that_are_learned_are_not_tested_under_another_topic() -> None:
-    learned = preferences([("a", "p", "good", "bad", "", "")])
     tested = preferences([("p", "p", "better", "bad", "", ""), ("p", "q", "good", "bad", "", "")])
     found = hold_out_topics(learned, tested)
     assert (len(found.preferences), found.pairs, found.topics) == (1, 1, 0)
     assert found.preferences.texts == (("q", "good"), ("q", "bad"))
-
-
-def test_a_test_without_a_topic_of_its_own_is_refused() -> None:
-    pairs = preferences([("a", "p", "good", "bad", "", "")])
     with pytest.raises(TriposError) as failed:
-        hold_out_topics(pairs, pairs)
+        hold_out_topics(learned, learned)
     assert failed.value.code == "S0822"
 
 
@@ -121,14 +107,10 @@ def test_the_loss_has_its_minimum_where_the_head_ends() -> None:
         assert loss(weight) < min(loss(weight + step), loss(weight - step))
 
 
-def test_the_loss_is_that_of_the_formula() -> None:
+def test_the_loss_is_that_of_the_formula_and_a_tie_counts_a_half() -> None:
     pairs = preferences([("a", "p", "good", "bad", "", "")])
     wanted = -np.log(1 / (1 + np.exp(-(2.0 - 0.5 - 1.0))))
     assert preference_loss(np.array([2.0, 0.5]), pairs) == pytest.approx(wanted)
-
-
-def test_a_tie_counts_a_half() -> None:
-    pairs = preferences([("a", "p", "good", "bad", "", "")])
     assert accuracy(np.zeros(2), pairs) == 0.5
 
 

@@ -39,3 +39,11 @@ def store(tmp_path: Path) -> Iterator[Store]:
     """An empty store whose clock ticks a second a commit."""
     ticks = itertools.count()
     yield Store.open(tmp_path / "results", create=True, clock=lambda: START + timedelta(seconds=next(ticks)))
+
+
+@pytest.fixture
+def full(store: Store, run_rows: Callable[..., Rows]) -> Store:
+    """A store with a failure that was made good, so that some rows do not count."""
+    store.append(run_rows("r1", status="provider_error"))
+    store.append(run_rows("r1", minutes=1))
+    return store

@@ -24,34 +24,33 @@ def two(store: Store) -> tuple[RunLedger, RunLedger]:
     return open_ledger(store, PRINTS), open_ledger(Store.open(store.root, create=False), PRINTS)
 
 
-def test_a_claim_is_had_by_one(store: Store) -> None:
+def test_a_claim_is_had_by_one_until_its_owner_lets_it_go(store: Store) -> None:
     mine, other = two(store)
     assert mine.claim("a")
     assert mine.claim("a")
     assert not other.claim("a")
     assert other.claim("b")
     assert not mine.claim("b")
+    other.release("a")
+    other.flush()
+    assert not other.claim("a"), "it was released by one that does not have it"
+    mine.release("a")
+    mine.release("a")
+    mine.flush()
+    assert other.claim("a")
+    other.close()
+    assert mine.claim("b"), "a closed ledger has claims"
 
 
-def test_a_released_claim_is_free_after_the_flush_and_its_rows_can_be_read_then(store: Store) -> None:
+def test_a_released_claim_is_free_after_a_flush_that_succeeds_and_its_rows_can_be_read_then(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mine, other = two(store)
     mine.claim("a")
     mine.claim("b")
     mine.keep(unit(1))
     mine.release("a")
     assert not other.claim("a")
-    mine.flush()
-    assert other.claim("a")
-    assert not other.claim("b")
-    assert other.refresh()
-    assert other.statuses("samples", [name("sample", 1)]) == ["ok"]
-
-
-def test_a_flush_that_fails_frees_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    mine, other = two(store)
-    mine.claim("a")
-    mine.keep(unit(1))
-    mine.release("a")
 
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "full")
@@ -63,14 +62,9 @@ def test_a_flush_that_fails_frees_nothing(store: Store, monkeypatch: pytest.Monk
     assert not other.claim("a")
     mine.flush()
     assert other.claim("a")
-
-
-def test_what_was_not_claimed_can_be_released_and_nothing_happens(store: Store) -> None:
-    mine, other = two(store)
-    mine.claim("a")
-    other.release("a")
-    other.flush()
-    assert not other.claim("a")
+    assert not other.claim("b")
+    assert other.refresh()
+    assert other.statuses("samples", [name("sample", 1)]) == ["ok"]
 
 
 def test_who_takes_over_from_the_dead_reads_what_they_had_kept(store: Store) -> None:
@@ -123,15 +117,6 @@ def test_one_refresh_takes_in_what_several_had_kept_that_died(store: Store) -> N
     assert third.statuses("samples", [name("sample", 0), name("sample", 1)]) == ["ok", "ok"]
 
 
-def test_what_is_released_twice_is_let_go_once(store: Store) -> None:
-    mine, other = two(store)
-    mine.claim("a")
-    mine.release("a")
-    mine.release("a")
-    mine.flush()
-    assert other.claim("a")
-
-
 def test_who_takes_over_from_one_that_died_in_a_flush_reads_the_commit(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,13 +160,6 @@ def test_a_journal_that_nobody_can_commit_is_tried_once(store: Store, monkeypatc
         assert ledger.claim(str(number))
         ledger.refresh()
     assert tried == [1]
-
-
-def test_a_closed_ledger_has_no_claims(store: Store) -> None:
-    mine, other = two(store)
-    mine.claim("a")
-    mine.close()
-    assert other.claim("a")
 
 
 def test_where_there_are_no_locks_every_claim_is_had(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

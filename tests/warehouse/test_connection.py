@@ -23,14 +23,6 @@ from tripos_warehouse.views.connect import connect, snippet
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 
 
-@pytest.fixture
-def full(store: Store, run_rows: Build) -> Store:
-    """A store with a failure that was made good, so that some rows do not count."""
-    store.append(run_rows("r1", status="provider_error"))
-    store.append(run_rows("r1", minutes=1))
-    return store
-
-
 def eager(store: Store) -> duckdb.DuckDBPyConnection:
     """Return a database in which all is made."""
     connection = connect(store)

@@ -10,17 +10,8 @@ from tripos_warehouse.maintenance.check import check_store
 from tripos_warehouse.store.store import Store
 
 OF_TURN = (
-    "run_id",
-    "benchmark",
-    "scenario",
-    "step",
-    "fingerprint",
-    "item_id",
-    "model",
-    "status",
-    "attempts",
-    "created_at",
-)
+    "run_id", "benchmark", "scenario", "step", "fingerprint", "item_id", "model", "status", "attempts", "created_at",
+)  # fmt: skip
 
 
 def talk(number: int, turns: int, **changes: Any) -> dict[str, Any]:

@@ -35,14 +35,6 @@ def _signed(body: dict[str, Any]) -> dict[str, Any]:
     return json.loads(sealed(body))
 
 
-@pytest.fixture
-def full(store: Store, run_rows: Build) -> Store:
-    """A store with a failure that was made good, so that some rows do not count."""
-    store.append(run_rows("r1", status="provider_error"))
-    store.append(run_rows("r1", minutes=1))
-    return store
-
-
 def test_a_query_gives_the_same_from_what_is_kept(full: Store) -> None:
     opened = connect(full)  # the first, which finds nothing kept
     for query in (*(f"from edubench.{view} order by all" for view in VIEWS), "from edubench.means()"):

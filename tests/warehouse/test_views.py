@@ -100,7 +100,7 @@ def test_of_two_good_rows_the_last_one_counts(store: Store, run_rows: Build) -> 
     assert ask(connect(store), "select distinct value, run_id from scores") == [(2.0, "r2")]
 
 
-def test_axes_are_columns_in_plan_order(store: Store, run_rows: Build) -> None:
+def test_axes_are_columns_in_plan_order_and_scores_carry_what_their_metric_says(store: Store, run_rows: Build) -> None:
     store.append(run_rows("r1"))
     connection = connect(store)
     for view in ("scores", "samples", "judgements", "items", "rationales"):
@@ -109,21 +109,13 @@ def test_axes_are_columns_in_plan_order(store: Store, run_rows: Build) -> None:
             ("zh", "primary", "maths"),
             ("zh", "primary", "history"),
         ]
-
-
-def test_scores_carry_the_dimension_and_the_scale_of_their_metric(store: Store, run_rows: Build) -> None:
-    store.append(run_rows("r1"))
     query = "select distinct metric, dimension, low, high from edubench.scores order by 1"
-    assert ask(connect(store), query) == [
+    assert ask(connection, query) == [
         ("instruction_following", "scenario_adaptation", 1, 10),
         ("accuracy", "factuality", 1, 10),
     ]
-
-
-def test_rationales_are_one_a_score(store: Store, run_rows: Build) -> None:
-    store.append(run_rows("r1"))
     query = "select count(*), count(distinct score_id), min(reason) from edubench.rationales"
-    assert ask(connect(store), query) == [(16, 16, "accuracy: 因为")]
+    assert ask(connection, query) == [(16, 16, "accuracy: 因为")]
 
 
 def test_a_reply_that_is_no_json_has_no_rationale(store: Store, run_rows: Build) -> None:
@@ -249,21 +241,22 @@ def test_an_axis_called_language_is_the_column_language(store: Store, run_rows: 
         assert ask(connection, f"select distinct language from edubench.{view}") == [("en",)]
 
 
-def test_a_plan_of_an_unknown_format_is_refused(store: Store, run_rows: Build) -> None:
-    rows = run_rows("r1")
-    rows["runs"][0]["plan"] = json.dumps(json.loads(rows["runs"][0]["plan"]) | {"format": "tripos.plan/99"})
-    store.append(rows)
-    with pytest.raises(StoreError, match="S0104: the plan of run `r1`"):
-        connect(store)
-
-
-def test_a_plan_of_another_benchmark_is_refused(store: Store, run_rows: Build) -> None:
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"format": "tripos.plan/99"}, "S0104: the plan of run `r1`"),
+        ({"benchmark": {"name": "other"}}, "S0104: the plan of run `r1` of `edubench` is that of `other`"),
+    ],
+)
+def test_a_plan_of_an_unknown_format_or_another_benchmark_is_refused(
+    store: Store, run_rows: Build, changed: dict[str, Any], told: str
+) -> None:
     rows = run_rows("r1")
     plan = json.loads(rows["runs"][0]["plan"])
-    plan["benchmark"]["name"] = "other"
-    rows["runs"][0]["plan"] = json.dumps(plan)
+    changed = {**changed, "benchmark": plan["benchmark"] | changed.get("benchmark", {})}
+    rows["runs"][0]["plan"] = json.dumps(plan | changed)
     store.append(rows)
-    with pytest.raises(StoreError, match="S0104: the plan of run `r1` of `edubench` is that of `other`"):
+    with pytest.raises(StoreError, match=told):
         connect(store)
 
 
@@ -282,24 +275,16 @@ def test_a_part_that_is_no_parquet_is_an_error_of_the_store(store: Store, run_ro
         connect(store)
 
 
-def test_a_connection_is_a_snapshot(store: Store, run_rows: Build) -> None:
+def test_a_connection_is_a_snapshot_whose_cursors_have_the_views_and_the_functions(
+    store: Store, run_rows: Build
+) -> None:
     store.append(run_rows("r1"))
     connection = connect(store)
     store.append(run_rows("r2", ("late",)))
     assert ask(connection, "select count(*) from scores") == [(16,)]
-
-
-def test_t_quantile_is_the_quantile_of_students_t(store: Store) -> None:
-    [(value, few, none)] = ask(
-        connect(store), "select t_quantile(0.975, 9), t_quantile(0.975, 0.5), t_quantile(NULL, 9)"
-    )
-    assert value == pytest.approx(2.262157)
-    assert (few, none) == (None, None)
-
-
-def test_a_cursor_for_a_thread_has_the_views_and_the_functions(store: Store, run_rows: Build) -> None:
-    store.append(run_rows("r1"))
-    assert ask(connect(store).cursor(), "select count(*), t_quantile(0.5, 3) from edubench.scores") == [(16, 0.0)]
+    assert ask(connection.cursor(), "select count(*), t_quantile(0.5, 3) from edubench.scores") == [(16, 0.0)]
+    quantiles = "select t_quantile(0.975, 9), t_quantile(0.975, 0.5), t_quantile(NULL, 9)"
+    assert ask(connection, quantiles) == [(pytest.approx(2.262157), None, None)]
 
 
 secret = "a variable of ours"

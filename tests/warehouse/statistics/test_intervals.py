@@ -37,15 +37,9 @@ def test_intervals_of_shares_are_those_of_scipy(n: int, share: float, confidence
         assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
 
 
-def test_the_interval_of_none_or_all_ends_at_0_or_1() -> None:
+def test_the_interval_of_none_or_all_ends_at_0_or_1_and_a_share_of_nothing_is_undefined() -> None:
     assert {(wilson(0, n).low, wilson(n, n).high) for n in range(1, 60)} == {(0.0, 1.0)}
-
-
-def test_a_share_of_nothing_is_undefined() -> None:
     assert (wilson(0, 0).value, clopper_pearson(0, 0).reason) == (None, "no rows")
-
-
-def test_more_successes_than_rows_are_refused() -> None:
     with pytest.raises(ValueError, match="is no share"):
         wilson(3, 2)
 
@@ -86,24 +80,17 @@ def test_the_bootstrap_is_that_of_scipy(method: Literal["bca", "percentile"]) ->
     assert (of_mean.low, of_mean.high) == pytest.approx((bounds.low, bounds.high))
 
 
-def test_the_bootstrap_draws_whole_clusters() -> None:
-    values = np.array([0.0] * 10 + [1.0] * 10)
-    clusters = [0] * 10 + [1] * 10
-    found = bootstrap(lambda rows: float(values[rows].mean()), 20, clusters, method="percentile", resamples=300)
+def test_the_bootstrap_draws_whole_clusters_and_keeps_the_size_of_strata() -> None:
+    values, halves = np.array([0.0] * 10 + [1.0] * 10), [0] * 10 + [1] * 10
+    found = bootstrap(lambda rows: float(values[rows].mean()), 20, halves, method="percentile", resamples=300)
     assert (found.low, found.high, found.clusters) == (0.0, 1.0, 2)
-
-
-def test_the_bootstrap_keeps_the_size_of_strata() -> None:
-    values = np.array([0.0] * 5 + [1.0] * 5)
-    strata = ["a"] * 5 + ["b"] * 5
-    found = bootstrap_mean(values, strata=strata, method="percentile", resamples=200)
+    found = bootstrap_mean(values, strata=halves, method="percentile", resamples=200)
     assert (found.value, found.low, found.high, found.standard_error) == (0.5, None, None, None)
     assert found.reason == "all samples drawn again give the same value: nothing shows the error"
-
-
-def test_a_cluster_in_two_strata_is_refused() -> None:
     with pytest.raises(ValueError, match="two strata"):
         bootstrap_mean([1, 2, 3, 4], ["x", "x", "y", "y"], strata=["a", "b", "b", "b"])
+    few = [1, 5, 2, 8, 9, 4]
+    assert bootstrap_mean(few, seed=3) == bootstrap_mean(few, seed=3) != bootstrap_mean(few, seed=4)
 
 
 def test_a_statistic_undefined_in_some_draws_has_a_value_and_no_interval() -> None:
@@ -114,26 +101,15 @@ def test_a_statistic_undefined_in_some_draws_has_a_value_and_no_interval() -> No
     assert "of the samples drawn again" in str(found.reason)
 
 
-def test_the_same_seed_gives_the_same_interval() -> None:
-    values = [1, 5, 2, 8, 9, 4]
-    assert bootstrap_mean(values, seed=3) == bootstrap_mean(values, seed=3) != bootstrap_mean(values, seed=4)
-
-
-def test_what_rounding_leaves_is_no_error() -> None:
-    found = mean([0.1] * 7)
-    assert (found.standard_error, found.low, found.high, found.p) == (None, None, None, None)
-    assert found.reason == "all are alike: nothing shows the error"
-
-
-def test_an_infinite_value_is_refused() -> None:
-    with pytest.raises(ValueError, match="a value is infinite"):
-        mean([1.0, math.inf])
-
-
-def test_one_value_has_no_interval_and_says_so() -> None:
+def test_one_value_or_what_rounding_leaves_has_no_interval_and_says_so() -> None:
     assert mean([3]).reason == "one value: nothing shows how far values differ"
     assert mean([3, 4], ["a", "a"]).low is None
     assert mean([None]).value is None
+    found = mean([0.1] * 7)
+    assert (found.standard_error, found.low, found.high, found.p) == (None, None, None, None)
+    assert found.reason == "all are alike: nothing shows the error"
+    with pytest.raises(ValueError, match="a value is infinite"):
+        mean([1.0, math.inf])
 
 
 @pytest.mark.parametrize(("k", "value"), [(1, 0.3), (2, 0.533333), (5, 0.916667)])
