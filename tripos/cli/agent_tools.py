@@ -52,6 +52,7 @@ from tripos_compiler.errors import ExitCode, TriposError
 from tripos_runtime.datasets.trust import Trust
 from tripos_runtime.models.catalog import all_variables
 from tripos_runtime.models.kinds import BASELINE, MOCK, kind_of
+from tripos_runtime.models.reply_table import file_of
 from tripos_runtime.scheduling.budget import Budget
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ class Tools:
         """Raise `TriposError` for a model that no run may ask, and for a table of replies outside of the folder."""
         for name in names:
             if name.startswith(REPLY_TABLE):
-                self.inside(name.removeprefix(REPLY_TABLE))
+                self.inside(str(file_of(name)))
             elif not self.may_ask(name):
                 hint = (
                     f"use {MOCK.prefix}careful or {REPLY_TABLE}FILE; only the user who starts the server can allow it, "
