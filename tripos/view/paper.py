@@ -6,6 +6,7 @@ PDF conforms to PDF/UA-1, which refuses characters that no font shows, so that n
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ def report_pdf(report: Report, boards: Sequence[Board], measures: Sequence[Table
     return typeset(
         {
             "title": title,
-            "language": titles_language(),
+            **language_tags(titles_language()),
             "footer": f"{title} · {report.run.run_id}",
             "sentences": [*_opening(report), *_verdicts(boards), *_advice(report)],
             "warnings": list(_warnings(report)),
@@ -57,6 +58,18 @@ def report_pdf(report: Report, boards: Sequence[Board], measures: Sequence[Table
             ],
         }
     )
+
+
+def language_tags(language: str) -> dict[str, str | None]:
+    """Return the language and the region of a document, as Typst takes them, of a language of a benchmark, which may
+    have any name.
+
+    >>> language_tags("pt_BR"), language_tags("zh_Hant"), language_tags("classical")
+    ({'language': 'pt', 'region': 'BR'}, {'language': 'zh', 'region': None}, {'language': 'en', 'region': None})
+    """
+    first, *others = re.split("[_-]", language)
+    region = next((part for part in others if re.fullmatch("[A-Za-z]{2}", part)), None)
+    return {"language": first if re.fullmatch("[A-Za-z]{2,3}", first) else "en", "region": region}
 
 
 def _opening(report: Report) -> Iterator[str]:
