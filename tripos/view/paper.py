@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tripos.settings.options import ReportParameters
 from tripos_compiler.diagnostics.i18n import localized, titles_language
 from tripos_compiler.errors import TriposError
 from tripos_warehouse.report.leaderboard import Board, board_notes, board_verdict
@@ -198,7 +199,7 @@ def typeset(data: dict[str, Any]) -> bytes:
         named = ", ".join(f"{char} (U+{ord(char):04X})" for char in lacking[:MOST_CHARACTERS])
         named += ", …" if len(lacking) > MOST_CHARACTERS else ""
         fault = f"no font of this machine shows these characters of the report: {named}"
-        hint = "install one that does, such as Noto Sans CJK for Chinese, or write the page: `--html`"
+        hint = f"install one that does, such as Noto Sans CJK for Chinese, or write the page: `{ReportParameters.html}`"
         raise TriposError(NO_GLYPH, fault, hint) from error
 
 
