@@ -24,7 +24,7 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
 from tripos.cli.context import Context, Outcome, json_text
-from tripos.cli.main import run_verb, show_bug
+from tripos.cli.main import refused_long_paths, run_verb, show_bug
 from tripos.cli.parser import COMMANDS, build_parser, show_failure
 from tripos.runs.compilation import shipped_spec
 from tripos.runs.selection import RunRequest
@@ -172,9 +172,10 @@ class Tools:
     def spec(self, path: str) -> str:
         """Return the path of a spec in the folder, or the name of a benchmark that comes with Tripos. Raises
         `TriposError`."""
-        if SHIPPED_NAME.fullmatch(path) and not (self.folder / path).exists() and shipped_spec(path) is not None:
-            return path
-        return self.inside(path)
+        with refused_long_paths():
+            if SHIPPED_NAME.fullmatch(path) and not (self.folder / path).exists() and shipped_spec(path) is not None:
+                return path
+            return self.inside(path)
 
     def inside(self, path: str) -> str:
         """Return a path relative to the folder. Raises `TriposError` if it leads elsewhere, links resolved."""
