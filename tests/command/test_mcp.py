@@ -168,6 +168,30 @@ def test_no_path_leaves_the_folder(quiz: Path, handbook: Path, path: str) -> Non
         assert "secret text" not in text(result) + json.dumps(content(result)) and "root:" not in text(result)
 
 
+def test_unfit_words_are_refused_with_a_code(quiz: Path, handbook: Path) -> None:
+    run = {**MOCKS, "path": "quiz.tripos"}
+    calls: list[Call] = [
+        *((name, {"path": text}) for text in ("x" * 300, "a" * 300 + "/b", "x" * 9000) for name in ("check", "plan")),
+        ("explain", {"words": ["x" * 300]}),
+        ("run", {**run, "models": ["mock/replies:" + "x" * 300]}),
+        ("run", {**run, "models": ["mock/replies:~nobody-of-that-name/replies.csv"]}),
+        ("run", {**run, "models": ["--"]}),
+        ("run", {**run, "only": ["--"]}),
+    ]
+    for (name, arguments), result in zip(calls, call(calls), strict=True):
+        assert content(result)["error"]["code"], f"{name} {arguments}: {text(result)}"
+    [result] = call([("search_docs", {"words": "--"})])
+    assert not result.is_error, text(result)
+
+
+def test_replies_of_the_home_folder_are_not_read(quiz: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(quiz.parent))
+    monkeypatch.setenv("USERPROFILE", str(quiz.parent))
+    (quiz.parent / "replies.jsonl").write_text('{"reply": "a secret reply"}\n', "utf-8")
+    [result] = call([("run", {**MOCKS, "path": "quiz.tripos", "models": ["mock/replies:~/replies.jsonl"]})])
+    assert content(result)["error"]["code"] == "R0205" and not (quiz / "results").exists()
+
+
 @pytest.mark.parametrize(
     "argument",
     [{"models": ["openai/gpt-4o"]}, {"models": ["mock/careful,openai/gpt-4o"]}, {"roles": {"judge": "openai/gpt-4o"}},

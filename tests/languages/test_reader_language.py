@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from openpyxl import load_workbook
+from pypdf import PdfReader
 
 import tripos as tripos_api
 from tests.conftest import Command
@@ -153,6 +154,9 @@ def outputs(tripos: Command, language: str, chosen: bool) -> Iterator[tuple[str,
         yield sheet, " ".join(str(cell) for each in book for row in each.iter_rows(values_only=True) for cell in row)
         yield said("report", "--html", f"{language}.html")
         assert f'data-lang="{language}"' in Path(f"{language}.html").read_text("utf-8")
+        if language != "zh":  # the machine may have no font for it
+            said("report", "--pdf", "report.pdf")
+            yield "report --pdf", "".join(page.extract_text() for page in PdfReader("report.pdf").pages)
     for kind in ("heatmap", "radar", "leaderboard")[: 3 if chosen else 1]:
         drawn = tripos("plot", kind, "--out", f"{kind}.vl.json", *option)
         assert drawn.code == 0, drawn.err

@@ -274,7 +274,16 @@ def test_the_server_takes_notes_of_its_page_alone(ran: Path, tmp_path: Path, rep
     assert posted(view, takers, right, **{"Content-Type": "text/plain"})[0] == 415
     assert posted(view, takers, sent(replies[0], text="x" * MOST_SENT))[0] == 413
     assert posted(view, {}, right)[0] == 405, "read only"
-    for body in (b"", b"[]", b"{}", b'{"note_id": 1}', b"\xff", {**right, "note_id": "../x"}, {**right, "flag": 3}):
+    for body in (
+        b"",
+        b"[]",
+        b"{}",
+        b'{"note_id": 1}',
+        b"\xff",
+        {**right, "note_id": "../x"},
+        {**right, "flag": 3},
+        {**right, "replied_at": "0001-01-01T00:00:00+14:00"},
+    ):
         assert posted(view, takers, body)[0] == 422
     for wrong, reason in (
         ({"name": "a b"}, "cannot be the name of a person"),
@@ -384,6 +393,7 @@ def test_a_file_of_notes_is_taken_whole_or_not_at_all(ran: Path, tripos: Command
     assert tripos("annotate", "--take", "n.jsonl", "--partial").code == 0
     (kept,) = standing(opened())
     assert kept["created_at"] <= datetime.now(UTC).replace(tzinfo=None), "of a clock that is ahead"
-    for text in ("{", '{"note_id": 3}', "[]"):
+    early = json.dumps({**json.loads([*lines_of([replies[0]])][1]), "at": "0001-01-01T00:00:00+14:00"})
+    for text in ("{", '{"note_id": 3}', "[]", early):
         Path("n.jsonl").write_text("\n".join([*lines_of([]), text, "{}"]), "utf-8")
         assert tripos("annotate", "--take", "n.jsonl").code == 2

@@ -15,7 +15,7 @@ from pypdf import PdfReader
 
 from tests.conftest import Command
 from tests.lengths import sized
-from tripos.view.paper import table_parts, typeset
+from tripos.view.paper import language_tags, table_parts, typeset
 from tripos_compiler.errors import TriposError
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.tables.model import Column, Table
@@ -33,7 +33,7 @@ def paper(title: str, tables: list[Table]) -> dict[str, Any]:
     sections = [{"title": title, "parts": parts}]
     return {
         "title": title,
-        "language": "en",
+        **language_tags("en"),
         "footer": title,
         "sentences": [title],
         "warnings": [title],
@@ -76,6 +76,12 @@ def test_no_text_is_markup(title: str, cells: list[str]) -> None:
     text = text_of(typeset(paper(title, [Table(columns, "t", title, (title,))])))
     for shown in (title, *cells):
         assert unicodedata.normalize("NFKC", shown).replace(" ", "") in text
+
+
+@given(st.from_regex(r"[a-zA-Z]{1,9}([_-][a-zA-Z0-9]{1,8}){0,2}", fullmatch=True))
+@settings(deadline=None, max_examples=sized(5, 300))
+def test_a_report_is_set_in_a_language_of_any_name(language: str) -> None:
+    assert text_of(typeset({**paper("quiz", []), **language_tags(language)}))
 
 
 def test_a_table_with_more_columns_than_fit_is_continued_below() -> None:

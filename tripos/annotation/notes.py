@@ -114,4 +114,7 @@ def _text(said: Mapping[str, Any], key: str) -> str:
 def _time(said: Mapping[str, Any], key: str) -> datetime:
     """Return a time, which is UTC if it has no zone. Raises `ValueError`."""
     time = datetime.fromisoformat(_text(said, key))
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    try:
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(f"`{key}` is no time that UTC has") from error

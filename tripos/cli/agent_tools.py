@@ -24,7 +24,7 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
 from tripos.cli.context import Context, Outcome, json_text
-from tripos.cli.main import run_verb, show_bug
+from tripos.cli.main import refused_long_paths, run_verb, show_bug
 from tripos.cli.parser import COMMANDS, build_parser, show_failure
 from tripos.runs.compilation import shipped_spec
 from tripos.runs.selection import RunRequest
@@ -52,6 +52,7 @@ from tripos_compiler.errors import ExitCode, TriposError
 from tripos_runtime.datasets.trust import Trust
 from tripos_runtime.models.catalog import all_variables
 from tripos_runtime.models.kinds import BASELINE, MOCK, kind_of
+from tripos_runtime.models.reply_table import file_of
 from tripos_runtime.scheduling.budget import Budget
 
 if TYPE_CHECKING:
@@ -171,9 +172,10 @@ class Tools:
     def spec(self, path: str) -> str:
         """Return the path of a spec in the folder, or the name of a benchmark that comes with Tripos. Raises
         `TriposError`."""
-        if SHIPPED_NAME.fullmatch(path) and not (self.folder / path).exists() and shipped_spec(path) is not None:
-            return path
-        return self.inside(path)
+        with refused_long_paths():
+            if SHIPPED_NAME.fullmatch(path) and not (self.folder / path).exists() and shipped_spec(path) is not None:
+                return path
+            return self.inside(path)
 
     def inside(self, path: str) -> str:
         """Return a path relative to the folder. Raises `TriposError` if it leads elsewhere, links resolved."""
@@ -189,7 +191,7 @@ class Tools:
         """Raise `TriposError` for a model that no run may ask, and for a table of replies outside of the folder."""
         for name in names:
             if name.startswith(REPLY_TABLE):
-                self.inside(name.removeprefix(REPLY_TABLE))
+                self.inside(str(file_of(name)))
             elif not self.may_ask(name):
                 hint = (
                     f"use {MOCK.prefix}careful or {REPLY_TABLE}FILE; only the user who starts the server can allow it, "

@@ -10,7 +10,9 @@ import gc
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from errno import ENAMETOOLONG
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -91,8 +93,22 @@ def show_bug(error: Exception) -> None:
 def run_verb(command: Command, context: Context) -> ExitCode:
     """Run a command and print its outcome. If it fails because rows of a store are damaged, run it again without
     them."""
-    with reading_in(None):  # until the command chooses a language
+    with reading_in(None), refused_long_paths():  # until the command chooses a language
         return _run_verb(command, context)
+
+
+@contextmanager
+def refused_long_paths() -> Iterator[None]:
+    """Raise `TriposError` R0202 for a path that is too long for the system, such as a spec in place of its path."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != ENAMETOOLONG:
+            raise
+        from tripos_compiler.diagnostics.text_format import shorten
+
+        message = f"a path is too long: `{shorten(str(error.filename))}`"
+        raise TriposError("R0202", message, "give the path of a file, not its content") from error
 
 
 def _run_verb(command: Command, context: Context) -> ExitCode:

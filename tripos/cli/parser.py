@@ -156,6 +156,12 @@ class Parser(argparse.ArgumentParser):
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
             raise _unknown_word(str(action.metavar), value, action.choices)
 
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        """Return the value of an argument. argparse would make a list of the value of `--model=--`."""
+        if action.option_strings and action.nargs is None and arg_strings == ["--"]:
+            return self._get_value(action, "--")
+        return super()._get_values(action, arg_strings)
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[argparse.Namespace, list[str]]:  # type: ignore[override]
         """Parse as argparse does, and raise `TriposError` with the nearest option for a word that is not known."""
         found, rest = super().parse_known_args(args, namespace)

@@ -23,6 +23,7 @@ from tripos.terminal import message, show_diagnostic, show_message, table_width,
 from tripos.view.export import write_folder, write_report
 from tripos.view.files import NotesAccess, ViewFiles, readable_plans
 from tripos.view.server import serve, with_language
+from tripos_compiler.diagnostics.i18n import titles_language
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.plan_diff import are_comparable
 from tripos_compiler.plan import Plan
@@ -97,7 +98,7 @@ def write_pdf(store: Store, report: Report, measures: Sequence[Table], path: str
     with connection:
         if not report.only and report.plan.digest == run.plan_digest and (report.scores or report.comparisons):
             boards = leaderboard(connection, [record], benchmarks=[run.benchmark], comparable=are_comparable)
-        tables = filled_tables(connection, report, declared, None) if declared else []
+        tables = filled_tables(connection, report, declared, titles_language()) if declared else []
     content = report_pdf(report, boards, measures, tables)
     try:
         Path(path).write_bytes(content)

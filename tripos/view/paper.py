@@ -6,10 +6,12 @@ PDF conforms to PDF/UA-1, which refuses characters that no font shows, so that n
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tripos.settings.options import ReportParameters
 from tripos_compiler.diagnostics.i18n import localized, titles_language
 from tripos_compiler.errors import TriposError
 from tripos_warehouse.report.leaderboard import Board, board_notes, board_verdict
@@ -45,7 +47,7 @@ def report_pdf(report: Report, boards: Sequence[Board], measures: Sequence[Table
     return typeset(
         {
             "title": title,
-            "language": titles_language(),
+            **language_tags(titles_language()),
             "footer": f"{title} · {report.run.run_id}",
             "sentences": [*_opening(report), *_verdicts(boards), *_advice(report)],
             "warnings": list(_warnings(report)),
@@ -57,6 +59,18 @@ def report_pdf(report: Report, boards: Sequence[Board], measures: Sequence[Table
             ],
         }
     )
+
+
+def language_tags(language: str) -> dict[str, str | None]:
+    """Return the language and the region of a document, as Typst takes them, of a language of a benchmark, which may
+    have any name.
+
+    >>> language_tags("pt_BR"), language_tags("zh_Hant"), language_tags("classical")
+    ({'language': 'pt', 'region': 'BR'}, {'language': 'zh', 'region': None}, {'language': 'en', 'region': None})
+    """
+    first, *others = re.split("[_-]", language)
+    region = next((part for part in others if re.fullmatch("[A-Za-z]{2}", part)), None)
+    return {"language": first if re.fullmatch("[A-Za-z]{2,3}", first) else "en", "region": region}
 
 
 def _opening(report: Report) -> Iterator[str]:
@@ -185,7 +199,7 @@ def typeset(data: dict[str, Any]) -> bytes:
         named = ", ".join(f"{char} (U+{ord(char):04X})" for char in lacking[:MOST_CHARACTERS])
         named += ", …" if len(lacking) > MOST_CHARACTERS else ""
         fault = f"no font of this machine shows these characters of the report: {named}"
-        hint = "install one that does, such as Noto Sans CJK for Chinese, or write the page: `--html`"
+        hint = f"install one that does, such as Noto Sans CJK for Chinese, or write the page: `{ReportParameters.html}`"
         raise TriposError(NO_GLYPH, fault, hint) from error
 
 

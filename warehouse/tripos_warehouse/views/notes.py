@@ -78,8 +78,7 @@ class AddedNotes:
 
 def add_notes(store: Store, given: Sequence[Note], *, partial: bool = False) -> AddedNotes:
     """Store notes in one commit: all of them or none, or with `partial` those without a fault. A note that the store
-    has is not written again. Of a person's notes on a reply, one that is given now comes after those that the store
-    had when it was written, also if a clock was set back.
+    has is not written again.
 
     Raises `StoreError`: S0102 if the store cannot be written, and what `Store.rows` raises.
     """
@@ -101,7 +100,7 @@ def add_notes(store: Store, given: Sequence[Note], *, partial: bool = False) -> 
 
 def add_note(store: Store, note: Note, before: str | None) -> None:
     """Store a note that a person has just written. `before` is the id of the person's note that was shown meanwhile,
-    None if there was none.
+    None if there was none. The note comes after those of the person that the store has, also if a clock was set back.
 
     Raises `StoreError` S0709 if the note cannot be stored: also if another note of the same person has come in between,
     which it would replace unseen. Raises what `add_notes` raises.
