@@ -49,6 +49,7 @@ from tripos.settings.secrets import key_values, without_keys
 from tripos.terminal import show_text, table_width
 from tripos.version import __version__
 from tripos_compiler.diagnostics.diagnostic import suggest
+from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.renderers import to_data
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_runtime.datasets.trust import Trust
@@ -383,7 +384,7 @@ class StrictServer(MCPServer):
             known = list(tool.input_schema["properties"])
             for unknown in [each for each in arguments if tool.name == name and each not in known]:
                 hint = suggest(unknown, known, f"its arguments are {', '.join(known)}")
-                raise ToolError(f"the tool `{name}` has no argument `{unknown}`: {hint}")
+                raise ToolError(localized(f"the tool `{name}` has no argument `{unknown}`: {localized(hint)}"))
         return await super().call_tool(name, arguments, context)
 
 
