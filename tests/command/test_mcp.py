@@ -268,6 +268,21 @@ def test_the_diagnostics_of_a_spec_with_errors_come_with_the_refusal_to_run_it(q
     assert unknown.is_error and content(unknown)["error"]["code"] == "S0101"
 
 
+def test_an_argument_that_a_tool_does_not_have_is_refused(quiz: Path) -> None:
+    """An argument that is left out in silence would give the figures of another request."""
+    server = make_server(Tools(Path.cwd(), UNTRUSTED), partial(_in_main_thread, queue.SimpleQueue()))
+    for tool in asyncio.run(server.list_tools()):
+        assert tool.input_schema["additionalProperties"] is False
+        known = tool.input_schema["properties"]
+        calls = [
+            (tool.name, dict.fromkeys(known, "quiz.tripos") | {name: 1}) for name in (*(f"{n}_" for n in known), "x")
+        ]
+        for (_, arguments), result in zip(calls, call(calls), strict=True):
+            assert result.is_error and f"no argument `{list(arguments)[-1]}`" in text(result)
+    [run] = call([("run", {"path": "quiz.tripos", "model": ["openai/gpt-4o-mini"]})])
+    assert run.is_error and "did you mean `models`?" in text(run) and not (quiz / "results").exists()
+
+
 @pytest.mark.parametrize("folder", ["/", "~", "missing"])
 def test_a_folder_that_holds_everything_is_refused(quiz: Path, tripos: Command, folder: str) -> None:
     done = tripos("mcp", folder)

@@ -279,6 +279,19 @@ def test_the_empty_form_has_the_lines_of_the_filled_one(run: Path, tripos: Comma
     assert none.code == 2 and "declares no table" in none.err and "`--spec`" in none.err
 
 
+def test_a_table_without_a_figure_says_so(run: Path, tripos: Command) -> None:
+    """An agreement has no figure with one judge: a table of headings alone would look like a fault."""
+    alone = (
+        SPEC
+        + "measure agreed = mean_tau_agreement(rubric) across judge by metric, pair\ntable none { rows metric, evaluator, column agreed }\n"
+    )
+    (run / "alone.tripos").write_text(alone.replace("arithmetic", "alone"), "utf-8")
+    made = tripos("run", "alone.tripos", "--model", "mock/careful", "--role", "judge=mock/fair")
+    assert made.code == 0, made.err
+    for form in ("text", "md", "latex", "html"):
+        assert "Nothing has a value." in tripos("report", "--table", "none", "--format", form).out, form
+
+
 def test_a_line_without_results_is_shown_as_such(run: Path, tripos: Command) -> None:
     """A table has every column that it declares: one that is left out would say that it was never meant."""
     lacking = "score never = reply.answer == q.answer when level == nothing"

@@ -163,19 +163,22 @@ def outputs(tripos: Command, language: str, chosen: bool) -> Iterator[tuple[str,
         yield kind, drawn.out + Path(f"{kind}.vl.json").read_text("utf-8")
 
 
-PARTS = ("", "/samples", "/sample/0", "/judges", "/items", "/tables", "/grid")
-"""The parts of the page of a run. Its spec is shown as it was written, in all its languages."""
+PARTS = ("", "/samples", "/sample/0", "/judges", "/items", "/tables", "/grid", "/spec")
+"""The parts of the page of a run."""
 
 
-WITHOUT_PROMPTS = "document.querySelectorAll('.message').forEach((each) => each.remove()), document.body.innerHTML"
-"""The page without the messages to models, which are in the language of the item."""
+WITHOUT_PROMPTS = (
+    "document.querySelectorAll('.message, pre.code').forEach((each) => each.remove()), document.body.innerHTML"
+)
+"""The page without the messages to models, which are in the language of the item, and the lines of the spec, which are
+as they were written."""
 
 
 async def page_texts(address: str, run: str) -> dict[str, str]:
     """Return what the page shows of a run, by part, and of boards, histories and a comparison."""
     shown = {}
     async with Browser(shared_program()) as browser, browser.page() as page:
-        for part in (*(f"run/{run}{part}" for part in PARTS), "", "leaderboards", "history", "compare"):
+        for part in (*(f"run/{run}{part}" for part in PARTS), "", "boards", "history", "compare"):
             await page.open(f"{address}#/{part}")
             shown[part] = await page.evaluate(WITHOUT_PROMPTS)
     return shown
@@ -221,6 +224,7 @@ def test_no_output_has_titles_of_two_languages(
     assert len({language for language in languages if f"{language}title" in card}) == 1
     assert mixed == []
     assert {"report --items", "report --tables", "compare", "leaderboard --format md"} <= with_titles
+    assert PROGRAM is None or {"page boards", "page history", f"page run/{run}/spec"} <= with_titles
 
 
 def test_a_language_that_nobody_has_is_refused(

@@ -214,7 +214,7 @@ def test_columns_line_up_with_chinese() -> None:
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     table = pa.table({f"列{number}": ["很长的一段文字" * number, "short"] for number in range(1, 12)})
     lines = render_table(table, width).splitlines()
-    assert max(cell_len(line) for line in lines[:4]) <= width
+    assert max(cell_len(line) for line in lines) <= width
 
 
 def test_what_has_no_room_is_cut_counted_and_named() -> None:

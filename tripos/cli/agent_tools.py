@@ -19,8 +19,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from mcp.server.mcpserver import MCPServer
-from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from mcp.server.mcpserver import Context as ServerContext, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import CallToolResult, InputRequiredResult, TextContent, Tool, ToolAnnotations
 from pydantic import Field
 
 from tripos.cli.context import Context, Outcome, json_text
@@ -47,6 +48,8 @@ from tripos.settings.options import (
 from tripos.settings.secrets import key_values, without_keys
 from tripos.terminal import show_text, table_width
 from tripos.version import __version__
+from tripos_compiler.diagnostics.diagnostic import suggest
+from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.renderers import to_data
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_runtime.datasets.trust import Trust
@@ -365,9 +368,31 @@ RunId = Annotated[str | None, _parameter("the id of a run, or its beginning (def
 InMainThread = Callable[[Callable[[], CallToolResult]], Awaitable[CallToolResult]]
 
 
+class StrictServer(MCPServer):
+    """A server whose tools refuse arguments that they do not have. The SDK leaves them out: a run with the `model` of a
+    request would ask the default of `models`."""
+
+    async def list_tools(self) -> list[Tool]:
+        """Return the tools with schemas that allow no further arguments."""
+        closed = {"additionalProperties": False}
+        tools = await super().list_tools()
+        return [tool.model_copy(update={"input_schema": tool.input_schema | closed}) for tool in tools]
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: ServerContext | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool. Raises `ToolError` for an argument that it does not have."""
+        for tool in await self.list_tools():
+            known = list(tool.input_schema["properties"])
+            for unknown in [each for each in arguments if tool.name == name and each not in known]:
+                hint = suggest(unknown, known, f"its arguments are {', '.join(known)}")
+                raise ToolError(localized(f"the tool `{name}` has no argument `{unknown}`: {localized(hint)}"))
+        return await super().call_tool(name, arguments, context)
+
+
 def make_server(tools: Tools, in_main_thread: InMainThread) -> MCPServer:
     """Return the server, whose tools are called by `in_main_thread`."""
-    server = MCPServer("tripos", version=__version__, instructions=INSTRUCTIONS, log_level="CRITICAL")
+    server = StrictServer("tripos", version=__version__, instructions=INSTRUCTIONS, log_level="CRITICAL")
     reads = server.tool(
         annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False), structured_output=False
     )

@@ -47,7 +47,7 @@ def list_main(context: Context) -> Outcome:
     """Return the runs of a store, newest first."""
     rows = [listed.to_row() for listed in list_runs(connect(context.store()))]
     columns = [
-        Column("run", tuple(row["run_id"] for row in rows), shrinks="last"),
+        Column("run", tuple(row["run_id"] for row in rows), shrinks="never"),
         Column("benchmark", tuple(f"{row['benchmark']} {row['version']}" for row in rows)),
         Column("models", tuple(", ".join(row["models"]) for row in rows)),
         Column("samples", tuple(row["samples"] for row in rows), "count"),

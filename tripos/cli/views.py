@@ -35,6 +35,7 @@ from tripos_warehouse.report.text import render_judges
 from tripos_warehouse.store.derived import CACHE
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.tables.model import Table
+from tripos_warehouse.tables.text import wrapped
 from tripos_warehouse.views.connect import connect, connect_run
 from tripos_warehouse.views.runs import all_runs, get_selected
 
@@ -157,8 +158,13 @@ def plot_main(context: Context) -> Outcome:
         show_diagnostic("warning", code, fault, "install one, such as Noto Sans CJK; SVG keeps its texts")
     return Outcome(
         lambda: {"title": picture.title, "notes": list(picture.notes), "written": str(options.out)},
-        [picture.title, *(f"  {note}" for note in picture.notes), message(f"written to {options.out}")],
+        [picture.title, *_indented(picture.notes), message(f"written to {options.out}")],
     )
+
+
+def _indented(notes: Iterable[str]) -> list[str]:
+    """Return notes as indented lines of the width of the terminal."""
+    return [f"  {line}" for note in notes for line in wrapped(note, table_width() - 2).split("\n")]
 
 
 REQUIRED_AGREEMENT = 0.9

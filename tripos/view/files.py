@@ -247,6 +247,14 @@ def _entries(block: Block, within: str) -> Iterator[tuple[Entry, str]]:
                     yield from _entries(entry.block, within)
 
 
+def _titles(plan: Plan | None) -> dict[str, Any]:
+    """Return the titles of the parts of a benchmark in every language as JSON values, and its languages."""
+    if plan is None:
+        return {"titles": {}, "languages": []}
+    titles = {kind: dict(names) for kind, names in plan.titles.items()}
+    return {"titles": titles, "languages": list(plan.benchmark.languages)}
+
+
 def describe(plan: Plan) -> dict[str, Any]:
     """Return the names in a plan as JSON values, with each title in every language."""
     benchmark = plan.benchmark
@@ -254,10 +262,9 @@ def describe(plan: Plan) -> dict[str, Any]:
         "name": benchmark.name,
         "version": benchmark.version,
         "title": benchmark.title,
-        "titles": {kind: dict(names) for kind, names in plan.titles.items()},
+        **_titles(plan),
         "license": benchmark.license,
         "cites": list(benchmark.cites),
-        "languages": list(benchmark.languages),
         "headline": list(benchmark.headline),
         "lower_is_better": [measure.name for measure in plan.measures if measure.lower_is_better],
         "roles": [{"name": role.name, "kind": role.kind} for role in plan.roles],
@@ -594,11 +601,13 @@ class ViewFiles:
             mine = [run for run in runs if run.benchmark == name]
             if not mine:
                 return None
-            self._complete = self._complete and not uses_own_aggregates(readable_plans(connection, mine).values())
+            plans = readable_plans(connection, mine)
+            self._complete = self._complete and not uses_own_aggregates(plans.values())
             boards = leaderboard(connection, runs, benchmarks=[name], comparable=are_comparable)
             measures = list(dict.fromkeys(board.measure.name for board in boards))
             history = [measure_history.to_json() for measure_history in histories_of(store, connection, name, measures)]
-        return {"boards": [board_json(board) for board in boards], "history": history}
+        latest = next((plans[run.plan_digest] for run in mine if run.plan_digest in plans), None)
+        return {"boards": [board_json(board) for board in boards], "history": history, **_titles(latest)}
 
     def _opened(self, run: str, state: str, lane: WorkLane | None = None) -> OpenRun:
         """Return a connection that shows a run, and keep it open for further requests."""

@@ -269,7 +269,8 @@ class _Arrangement:
         lines, own = self._same_for_all_models(lines, own)
         lines = [self._compared(line, own) for line in lines]
         rows = [row for table in evaluated for row in table.rows]
-        notes = (*errors, *self._lacking(own), *(reading_notes(rows) if rows else ()), *warnings_of(results.report))
+        read = reading_notes(rows) if rows else () if errors else ("Nothing has a value.",)
+        notes = (*errors, *self._lacking(own), *read, *warnings_of(results.report))
         return self._arranged(lines, own, notes)
 
     def empty(self) -> Table:

@@ -87,8 +87,9 @@ class Column:
     """True if texts in backticks are names of a spec, which Markdown and HTML write in the font of code."""
     right: bool = False
     """True if texts are aligned like numbers."""
-    shrinks: Literal["first", "last"] = "first"
-    """Whether the column becomes narrower before other columns on a narrow terminal, or after them."""
+    shrinks: Literal["first", "last", "never"] = "first"
+    """Whether the column becomes narrower before other columns on a narrow terminal, after them, or not at all: names
+    that people copy."""
     wraps: bool = True
     """True if long texts continue on the next lines of a terminal; otherwise they are cut."""
     breaks_heading: bool = False

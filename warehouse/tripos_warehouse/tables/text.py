@@ -40,15 +40,16 @@ if TYPE_CHECKING:
 
 
 def wrapped(text: str, width: int) -> str:
-    """Return `text` broken at spaces into lines of at most `width` cells; a longer word is a line of its own.
+    """Return `text` broken at spaces into lines of at most `width` cells; a longer word is a line of its own, and a
+    number keeps its `%`.
 
-    >>> wrapped("one two three", 7)
-    'one two\\nthree'
+    >>> wrapped("one two three", 7), wrapped("it is 4.7 % sharper", 10)
+    ('one two\\nthree', 'it is\\n4.7 %\\nsharper')
     """
     if not text.isascii():  # Chinese text has no spaces
         return "\n".join(wrap(text, width))
     lines = [""]
-    for word in text.split(" "):
+    for word in re.split(r" (?!%)", text):
         if lines[-1] and cell_len(lines[-1]) + 1 + cell_len(word) > width:
             lines.append(word)
         else:
@@ -93,13 +94,14 @@ class TextColumn:
     """A column of texts with a heading, which may have several lines.
 
     `right`: the texts are right-aligned and never cut, as numbers are. `shrinks_last`: the column becomes narrower only
-    after others. `fold`: long texts continue on the next lines; otherwise they are cut.
+    after others. `whole`: it never does. `fold`: long texts continue on the next lines; otherwise they are cut.
     """
 
     heading: str
     cells: tuple[str, ...]
     right: bool = False
     shrinks_last: bool = False
+    whole: bool = False
     fold: bool = True
     most: int | None = None
     """The maximum width."""
@@ -115,7 +117,7 @@ class TextColumn:
         """The least width: for numbers, that of the widest number or word of the heading; for texts, a few cells."""
         if self.right:
             return max(map(cell_len, (*self.heading.split(), *self.cells)))
-        return min(self.width, NARROWEST)
+        return self.width if self.whole else min(self.width, NARROWEST)
 
     @cached_property
     def needed(self) -> int:
@@ -384,6 +386,7 @@ def _text_column(column: Column, interval: Interval, letter: str | None) -> Text
         tuple(map(_plain, values)),
         right=not column.is_text,
         shrinks_last=column.shrinks == "last",
+        whole=column.shrinks == "never",
         fold=column.wraps,
         most=column.max_width,
     )
@@ -522,7 +525,7 @@ def render_columns(names: Sequence[str], values: Sequence[Sequence[Any]], rows: 
         notes = [f"{count}, the first {len(columns[0].cells)} shown; `limit`, or `-o FILE` for all of them"]
     if shown < len(columns):
         hidden = ", ".join(column.heading for column in columns[shown:])
-        notes.append(f"no room for {hidden}")
+        notes.append(wrapped(f"no room for {hidden}", width))
     return "\n".join([*lines, "", *notes])
 
 

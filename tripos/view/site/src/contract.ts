@@ -77,15 +77,18 @@ export interface Labelled {
   labels: Record<string, string>;
 }
 
-export interface About {
+export interface Titled {
+  /** Texts a language by kind and name: of the benchmark, axes, arms, dimensions, scenarios and measures. */
+  titles: Record<string, Record<string, Record<string, string>>>;
+  languages: string[];
+}
+
+export interface About extends Titled {
   name: string;
   version: string;
   title: string;
-  /** Texts a language by kind and name: of the benchmark, axes, arms, dimensions, scenarios and measures. */
-  titles: Record<string, Record<string, Record<string, string>>>;
   license: string | null;
   cites: string[];
-  languages: string[];
   headline: string[];
   /** The measures of which a lower value is better. */
   lower_is_better: string[];
@@ -390,7 +393,7 @@ export interface MeasureHistory {
   lines: { model: string; by: (string | null)[]; points: HistoryPoint[] }[];
 }
 
-export interface BenchmarkFile {
+export interface BenchmarkFile extends Titled {
   boards: Board[];
   history: MeasureHistory[];
 }

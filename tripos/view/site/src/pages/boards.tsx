@@ -4,7 +4,7 @@ import { json } from "../data";
 import { List } from "../table";
 import { at, Panel, Scroll, useLoaded, visible, Waiting } from "../ui";
 import { between, figure, sentence, t, when } from "../words";
-import { BoardPanel, isNarrow } from "./report";
+import { BoardPanel, isNarrow, measured } from "./report";
 
 /** The leaderboards of every benchmark of the store. */
 export function Boards({ index }: { index: Index }) {
@@ -19,12 +19,12 @@ function OfBenchmark({ name, state, what }: { name: string; state: string; what:
   const found = useLoaded(() => json<BenchmarkFile>(`benchmarks/${name}.json`), [name, state], true);
   return (
     <Waiting of={found}>
-      {(file) => (what === "boards" ? file.boards.map((board) => <BoardPanel key={board.measure} board={board} />) : file.history.map((each) => <Figure key={each.measure} name={name} of={each} />))}
+      {(file) => (what === "boards" ? file.boards.map((board) => <BoardPanel key={board.measure} board={board} about={file} />) : file.history.map((each) => <Figure key={each.measure} name={name} of={each} about={file} />))}
     </Waiting>
   );
 }
 
-function Figure({ name, of }: { name: string; of: MeasureHistory }) {
+function Figure({ name, of, about }: { name: string; of: MeasureHistory; about: BenchmarkFile }) {
   const rows = of.lines
     .flatMap((line) => line.points.map((point) => ({ ...point, model: line.model })))
     .sort((a, b) => (a.started_at < b.started_at ? -1 : a.started_at > b.started_at ? 1 : 0));
@@ -34,7 +34,7 @@ function Figure({ name, of }: { name: string; of: MeasureHistory }) {
     .map((each) => ({ x: runs.indexOf(each.run_id), series: each.model, segment: each.segment, value: each.value!, low: each.low, high: each.high, title: `${each.run_id}, ${each.version}`, day: each.started_at.slice(5, 10) }));
   if (points.length === 0) return null;
   const narrow = isNarrow(points);
-  const heading = `${name}: ${of.measure}${of.lower_is_better ? t("lower") : ""}`;
+  const heading = `${name}: ${visible(measured(about, of.measure))}${of.lower_is_better ? t("lower") : ""}`;
   const broken = rows.filter((each) => each.broken_by.length > 0);
   return (
     <Panel title={heading}>

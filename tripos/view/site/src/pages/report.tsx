@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { Ends, HeatMap, Interval } from "../charts";
-import type { About, Behind, Board, Boards, Headline, ListedRun, Measure, MeasureRow, Report, RunAbout } from "../contract";
+import type { About, Behind, Board, Boards, Headline, ListedRun, Measure, MeasureRow, Report, RunAbout, Titled } from "../contract";
 import { json } from "../data";
 import { named } from "../names";
 import { type Scale, scaleOf } from "../quantities";
@@ -31,7 +31,7 @@ export function headingOf(about: About, dimension: string): string {
 }
 
 /** Return the title of a measure, with its name, or its name alone. */
-export function measured(about: About | undefined, name: string): string {
+export function measured(about: Titled | undefined, name: string): string {
   const found = about ? titled(about, "measure", name, "") : "";
   return found ? `${found} (${name})` : name;
 }
@@ -148,11 +148,11 @@ function plot<T extends Plotted>(scale: Scale, narrow: boolean, reason: (row: T)
   };
 }
 
-export function BoardPanel({ board, run, about }: { board: Board; run?: string; about?: About }) {
+export function BoardPanel({ board, run, about }: { board: Board; run?: string; about: Titled }) {
   const plotted = [...board.models, ...(board.people?.models ?? [])];
   const [scale, narrow] = [axisOf(plotted), isNarrow(plotted)];
   const lower = board.lower_is_better ? t("lower") : "";
-  const name = (run ? `${t("headline")}${t("colon")}${visible(measured(about, board.measure))}` : `${board.benchmark} ${board.version}: ${board.measure}`) + lower;
+  const name = (run ? t("headline") + t("colon") : `${board.benchmark} ${board.version}: `) + visible(measured(about, board.measure)) + lower;
   return (
     <Panel title={name}>
       <List label={name} rows={board.models} name="board" columns={[

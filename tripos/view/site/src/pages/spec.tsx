@@ -51,7 +51,7 @@ export function SpecPage({ report, query }: { report: RunAbout; query: URLSearch
           ))}
         </Panel>
       )}
-      <Waiting of={spec}>{(found) => <SpecText spec={found} run={run.run_id} chosen={query.get("measure")} headline={about.headline} />}</Waiting>
+      <Waiting of={spec}>{(found) => <SpecText spec={found} run={run.run_id} chosen={query.get("measure")} about={about} />}</Waiting>
       {about.cites.length > 0 && <Panel title={t("references")}><ul class="notes">{about.cites.map((each) => <li key={each}>{visible(each)}</li>)}</ul></Panel>}
     </>
   );

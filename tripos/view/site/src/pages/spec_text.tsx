@@ -1,20 +1,21 @@
 import { useEffect, useRef } from "preact/hooks";
-import type { PlannedMeasure, SpecFile } from "../contract";
+import type { About, PlannedMeasure, SpecFile } from "../contract";
 import { explained, facts, madeOf } from "../explain";
 import { at, Panel, visible } from "../ui";
 import { count, t } from "../words";
+import { measured } from "./report";
 
 type Place = SpecFile["places"][number];
 
 /** What each measure means, with its lines, and the whole text of the spec as it was run. */
-export function SpecText({ spec, run, chosen, headline }: { spec: SpecFile; run: string; chosen: string | null; headline: string[] }) {
+export function SpecText({ spec, run, chosen, about }: { spec: SpecFile; run: string; chosen: string | null; about: About }) {
   const place = (name: string) => spec.places.find((each) => each.kind === "measure" && each.name === name);
   const lit = chosen === null ? undefined : place(chosen);
-  const measures = [...spec.measures].sort((a, b) => Number(headline.includes(b.name)) - Number(headline.includes(a.name)));
+  const measures = [...spec.measures].sort((a, b) => Number(about.headline.includes(b.name)) - Number(about.headline.includes(a.name)));
   return (
     <>
       <Panel title={t("measures")}>
-        {measures.map((each) => <Meaning key={each.name} measure={each} run={run} open={each.name === chosen} place={place(each.name)} spec={spec} />)}
+        {measures.map((each) => <Meaning key={each.name} measure={each} run={run} open={each.name === chosen} place={place(each.name)} spec={spec} about={about} />)}
       </Panel>
       <Panel title={t("specText")}>
         {spec.files.length === 0 && <p class="small">{t("noSpecText")}</p>}
@@ -25,7 +26,7 @@ export function SpecText({ spec, run, chosen, headline }: { spec: SpecFile; run:
   );
 }
 
-function Meaning({ measure, run, open, place, spec }: { measure: PlannedMeasure; run: string; open: boolean; place: Place | undefined; spec: SpecFile }) {
+function Meaning({ measure, run, open, place, spec, about }: { measure: PlannedMeasure; run: string; open: boolean; place: Place | undefined; spec: SpecFile; about: About }) {
   const here = useRef<HTMLDetailsElement>(null);
   useEffect(() => {
     if (open) here.current?.scrollIntoView({ block: "start" });
@@ -33,7 +34,7 @@ function Meaning({ measure, run, open, place, spec }: { measure: PlannedMeasure;
   const file = spec.files.find((each) => each.path === place?.path);
   return (
     <details ref={here} open={open}>
-      <summary><strong>{visible(measure.name)}</strong> <span class="small">{visible(explained(measure.figure, spec.labels ?? {}))}</span></summary>
+      <summary><strong>{visible(measured(about, measure.name))}</strong> <span class="small">{visible(explained(measure.figure, spec.labels ?? {}))}</span></summary>
       <ul class="notes">{facts(measure).map((each) => <li key={each}>{each}</li>)}</ul>
       {place && file && (
         <>
