@@ -163,3 +163,26 @@ def test_letters_of_western_europe_and_chinese_are_told_apart(words: str, encodi
         drawn.shuffle(chosen)
         raw = drawn.choice([" ", ";", ","]).join(chosen).encode(encoding)
         assert encoding_of(raw) == named, raw.decode(encoding)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_numbers_between_semicolons_that_are_two_numbers_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command, seed: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    drawn = random.Random(seed)
+    unclear = [f"{drawn.randint(1, 999)}.{drawn.randint(0, 999):03}" for _ in range(seed % 3)]
+    clear = [f"{drawn.randint(0, 9)}.{drawn.randint(1, 99):02}" for _ in range(seed // 3 % 2)]
+    cells = [*unclear, *clear, *(str(drawn.randint(0, 5000)) for _ in range(2))]
+    drawn.shuffle(cells)
+    mark = ";" if seed < 9 else ","
+    rows = [f"w{place}{mark}{cell}{mark}1.5" for place, cell in enumerate(cells)]
+    Path("a.csv").write_text("\n".join((f"question{mark}cost{mark}code", *rows)) + "\n", "utf-8")
+    spec = SPEC.format(data="a.csv").replace("code      text", "code text\n  cost number")
+    Path("quiz.tripos").write_text(spec.replace("answer    text secret", 'answer text secret from "question"'), "utf-8")
+    done = tripos("check", "quiz.tripos")
+    refused = bool(unclear) and not clear and mark == ";"
+    assert done.err.count("error[E0305]") == refused, done.err
+    if refused:
+        cell = next(cell for cell in cells if cell in unclear)
+        assert f"row {cells.index(cell) + 1} of a.csv: `{cell}` may be {float(cell):g} or " in done.err

@@ -45,7 +45,7 @@ def made(report: Report, models: tuple[str, ...], names: tuple[str, ...], better
                     coverage=0.45,
                 )
             )
-        tables.append(MeasureTable(first.model_copy(update={"name": name, "by": ()}), tuple(rows)))
+        tables.append(MeasureTable(first.model_copy(update={"name": name, "by": ()}), tuple(rows), False))
     benchmark = report.plan.benchmark.model_copy(update={"headline": names})
     measures = tuple(table.measure for table in tables)
     plan = report.plan.model_copy(update={"benchmark": benchmark, "measures": measures})

@@ -21,10 +21,11 @@ from tripos_compiler.language.plan_diff import are_comparable
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.differences import ModelDifferences
+from tripos_warehouse.measures.directions import better_direction
 from tripos_warehouse.measures.measure_rows import text_of
 from tripos_warehouse.measures.sides import Cell, Side
 from tripos_warehouse.report import best_values, leaderboard, result_tables
-from tripos_warehouse.report.comparison import RunSide, better_direction, compare
+from tripos_warehouse.report.comparison import RunSide, compare
 from tripos_warehouse.report.result_tables import filled_tables
 from tripos_warehouse.report.run_report import report
 from tripos_warehouse.statistics.estimate import Estimate
@@ -268,11 +269,14 @@ WAYS = {
         "sqrt(mean(right))", "accuracy(answer.text, level)", "0.5 * mean(right) + 0.5 * share(right)", "above",
         "1 - wrong", "harmonic_mean(mean(right), share(right))",
     ),
-    "lower": ("1 - mean(right)", "-(mean(CLEAR) / 5)", "wrong", "2 * wrong"),
+    "lower": (
+        "1 - mean(right)", "-(mean(CLEAR) / 5)", "wrong", "2 * wrong", "1 - accuracy(answer.text, level)",
+        "brier(min(1, length(answer.text)), answer.text == level)",
+    ),
     None: (
         "mean(length)", "sum(won) / sum(length)", "weighted_mean(length, length)", "stdev(CLEAR)", "count(right)", "median(length)",
         "above[hint: some] - above[hint: none]", "mean(right) + mean(length)", "mean(CLEAR) / mean(length)",
-        "abs(mean(right) - 0.5)", "brier(min(1, length(answer.text)), answer.text == level)",
+        "abs(mean(right) - 0.5)",
     ),
 }  # fmt: skip
 """Figures of the scenario `sums`, by the way in which they are better."""

@@ -95,7 +95,7 @@ def published_on(figures: Sequence[Published], board: Board) -> list[Published]:
     matching = [
         figure for figure in figures if (figure.benchmark, figure.measure) == (board.benchmark, board.measure.name)
     ]
-    return sorted(matching, key=lambda figure: figure.value, reverse=not board.measure.lower_is_better)
+    return sorted(matching, key=lambda figure: figure.value, reverse=not board.lower_is_better)
 
 
 def sources_of(figures: Sequence[Published]) -> str:
@@ -194,7 +194,7 @@ def _note_lines(note: str, width: int) -> list[str]:
 
 
 def _title(board: Board) -> str:
-    direction = localized(" (lower is better)") if board.measure.lower_is_better else ""
+    direction = localized(" (lower is better)") if board.lower_is_better else ""
     return escape_controls(f"{board.benchmark} {board.version}: {board.named}{direction}")
 
 
@@ -274,7 +274,7 @@ def _board_rows(boards: Sequence[Board], published: Sequence[Published]) -> Tabl
     rows: list[dict[str, Cell]] = []
     for board in boards:
         notes = NOTE_SEPARATOR.join(_plain_notes(board, published))
-        shared: dict[str, Cell] = {"lower_is_better": board.measure.lower_is_better, "notes": notes}
+        shared: dict[str, Cell] = {"lower_is_better": board.lower_is_better, "notes": notes}
         named: dict[str, Cell] = {
             "benchmark": board.benchmark,
             "version": board.version,

@@ -59,7 +59,7 @@ def leaderboard_picture(source: PictureSource) -> Picture:
         }
         for entry in entries
     )
-    lower = (words["lower"],) if board.measure.lower_is_better else ()
+    lower = (words["lower"],) if board.lower_is_better else ()
     texts = (
         localized(board_note.text, source.options.language) for board_note in board_notes(board) if board_note.caution
     )
@@ -116,7 +116,7 @@ def runs_picture(store: Store, sources: Sequence[PictureSource], wanted: Sequenc
     told = [words["changed"].format(run=run) for run in _breaks(rows)]
     told += [words["ended"].format(run=run.run_id, status=run.status) for run, _ in found if not run.ended]
     told += [words["valueless"].format(runs=", ".join(without))] if without else []
-    lower = (words["lower"],) if found[-1][1].measure.lower_is_better else ()
+    lower = (words["lower"],) if found[-1][1].lower_is_better else ()
 
     def draws(width: float, style: Style) -> AnyChart:
         return estimates(rows, width, style, y="run", title=named, order=texts, models=models, joined="segment")
@@ -197,7 +197,7 @@ def cost_picture(source: PictureSource) -> Picture:
         raise nothing_to_draw(f"no model of the run has a cost in {options.cost}", hint)
     costs = [float(row["cost"]) for row in rows]  # type: ignore[arg-type]
     wide = min(costs) > 0 and max(costs) / min(costs) > LOG_RATIO
-    lower = board.measure.lower_is_better
+    lower = board.lower_is_better
     best = _frontier(rows, lower)
 
     def draws(width: float, style: Style) -> AnyChart:

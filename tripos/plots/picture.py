@@ -267,7 +267,7 @@ class PictureSource:
                 f"`{measure.name}` has no value in run `{self.run.run_id}`", f"choose another: {PlotParameters.measure}"
             )
         rows.sort(key=lambda row: models.index(row.model))
-        table = MeasureTable(measure, tuple(rows))
+        table = replace(table, rows=tuple(rows))
         return with_sequential_intervals(self.run, table)
 
     def board(self) -> Board:

@@ -65,6 +65,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.files import code_version
 from tripos_warehouse.measures.confusion import figure_tables, tables_json
+from tripos_warehouse.measures.directions import is_lower_better
 from tripos_warehouse.measures.items import KEPT, analysed_items, items_json
 from tripos_warehouse.measures.measure_rows import SEQUENCE
 from tripos_warehouse.query.connection import Connection
@@ -266,7 +267,7 @@ def describe(plan: Plan) -> dict[str, Any]:
         "license": benchmark.license,
         "cites": list(benchmark.cites),
         "headline": list(benchmark.headline),
-        "lower_is_better": [measure.name for measure in plan.measures if measure.lower_is_better],
+        "lower_is_better": [measure.name for measure in plan.measures if is_lower_better(plan, measure)],
         "roles": [{"name": role.name, "kind": role.kind} for role in plan.roles],
         "axes": [_dimension(axis.name, axis.values) for axis in plan.axes],
         "arms": [_dimension(arm.name, arm.values) for arm in plan.arms],

@@ -142,9 +142,9 @@ class AggregateFunction:
     lists too, or it takes none."""
     both_orders: bool = False
     """Whether it compares the verdicts on two replies in both orders."""
-    higher_is_better: bool = False
-    """Whether a higher value is better whatever it takes, as of a share of right answers. A mean of grades is better
-    when higher because its grades are."""
+    better: Literal["higher", "lower"] | None = None
+    """Which value is better whatever it takes: a higher share of right answers, a lower error. A mean of grades is
+    better when higher because its grades are."""
     table: Literal["confusion", "reliability"] | None = None
     """The table that shows how it comes about."""
 
@@ -263,7 +263,7 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "Papineni et al., BLEU, 2002; as sacreBLEU computes it, Post, 2018",
         between(0.0, 100.0),
         influence=_DRAWN_INFLUENCE,
-        higher_is_better=True,
+        better="higher",
         label="BLEU of all texts",
         chinese="全部文本的 BLEU",
     ),
@@ -277,7 +277,7 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "Popović, chrF, 2015, and chrF++, 2017; as sacreBLEU computes it",
         between(0.0, 100.0),
         influence=_DRAWN_INFLUENCE,
-        higher_is_better=True,
+        better="higher",
         label="chrF of all texts",
         chinese="全部文本的 chrF",
     ),
@@ -290,6 +290,7 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         "Snover et al., A Study of Translation Edit Rate, 2006; as sacreBLEU computes it",
         between(0.0, None),
         influence=_DRAWN_INFLUENCE,
+        better="lower",
         label="edits of all texts (TER)",
         chinese="全部文本的 TER",
     ),
@@ -302,7 +303,7 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         between(-1.0, 1.0),
         missing=("skip", "fail"),
         influence=_LEFT_OUT_INFLUENCE,
-        higher_is_better=True,
+        better="higher",
         label="correlation of classes (Matthews)",
         chinese="类别的相关系数（Matthews）",
         takes_elements=True,
@@ -319,6 +320,7 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         between(0.0, 1.0),
         missing=_SKIP_ONLY,
         influence=_LEFT_OUT_INFLUENCE,
+        better="lower",
         label="squared error of probabilities (Brier)",
         chinese="概率的平方误差（Brier）",
         takes_elements=True,
@@ -333,6 +335,7 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         between(0.0, None),
         missing=_SKIP_ONLY,
         influence=_LEFT_OUT_INFLUENCE,
+        better="lower",
         label="log loss of probabilities",
         chinese="概率的对数损失",
         takes_elements=True,
@@ -348,6 +351,7 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         between(0.0, 1.0),
         missing=_SKIP_ONLY,
         influence=_LEFT_OUT_INFLUENCE,
+        better="lower",
         label="calibration error of probabilities",
         chinese="概率的校准误差",
         takes_elements=True,
@@ -364,7 +368,7 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         between(0.0, 1.0),
         missing=_SKIP_ONLY,
         influence=_LEFT_OUT_INFLUENCE,
-        higher_is_better=True,
+        better="higher",
         label="area under the ROC curve",
         chinese="ROC 曲线下面积",
         takes_elements=True,
@@ -381,7 +385,7 @@ SET_AGGREGATES: tuple[AggregateFunction, ...] = (
         between(0.0, 1.0),
         missing=_SKIP_ONLY,
         influence=_LEFT_OUT_INFLUENCE,
-        higher_is_better=True,
+        better="higher",
         label="win rate at equal lengths",
         chinese="长度相同时的胜率",
         error="jackknife",
@@ -557,7 +561,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         "",
         _SHARE,
         influence=_AS_MEAN_INFLUENCE,
-        higher_is_better=True,
+        better="higher",
         label="share of right answers",
         chinese="正确率",
         mean_of="rows",
@@ -597,7 +601,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         _CLASSIFIED,
         _SHARE,
         influence=_RATIO_INFLUENCE,
-        higher_is_better=True,
+        better="higher",
         label="precision",
         chinese="精确率",
         takes_elements=True,
@@ -612,7 +616,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         _CLASSIFIED,
         _SHARE,
         influence=_RATIO_INFLUENCE,
-        higher_is_better=True,
+        better="higher",
         label="recall",
         chinese="召回率",
         takes_elements=True,
@@ -627,7 +631,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         _CLASSIFIED,
         _SHARE,
         influence=_RATIO_INFLUENCE,
-        higher_is_better=True,
+        better="higher",
         label="F1",
         chinese="F1",
         takes_elements=True,
@@ -645,7 +649,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         "scikit-learn computes it",
         _SHARE,
         influence="the mean over classes of what it is for `recall`",
-        higher_is_better=True,
+        better="higher",
         label="balanced accuracy",
         chinese="平衡准确率",
         takes_elements=True,
@@ -837,7 +841,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         _SHARE,
         missing=_SKIP_ONLY,
         influence="as a mean: a comparison is 1, 0 or ½ to each of its two models",
-        higher_is_better=True,
+        better="higher",
         label="share of comparisons won",
         chinese="比较的胜率",
         correctable=True,
@@ -855,7 +859,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         missing=_SKIP_ONLY,
         influence="its part of the gradient of the likelihood, by the inverse of the information (the sandwich; White, "
         "1982)",
-        higher_is_better=True,
+        better="higher",
         label="strength (Bradley–Terry)",
         chinese="强度（Bradley–Terry）",
         correctable=True,

@@ -112,6 +112,12 @@ class DateCell(str):
     __slots__ = ()
 
 
+class PointCell(str):
+    """A cell such as `1.500` of a file that is separated by semicolons: 1.5, or 1500 if it has decimal commas."""
+
+    __slots__ = ()
+
+
 class DoesNotFit(Exception):
     """A value cannot be read as a type."""
 

@@ -21,6 +21,7 @@ from tripos_compiler.language.rows import (
     COMMA_HELP,
     DateCell,
     Misfit,
+    PointCell,
     find_value,
     has_comma,
     is_structured,
@@ -131,6 +132,7 @@ class _Reading:
         }
         had: dict[str, None] = {}
         dates: dict[str, list[int]] = {}
+        points: dict[str, tuple[int, str]] = {}
         marks: list[str] = []
 
         def medium(kind: MediumKind, value: Any) -> str:
@@ -147,6 +149,7 @@ class _Reading:
                     continue
                 self._look_for_parts(raw)
                 self._look_for_dates(raw, number, dates)
+                self._look_for_points(raw, number, points)
                 before = len(marks)
                 row = read_row(self.columns.dataset, raw, self.program.axes, medium)
                 if isinstance(row, Misfit):
@@ -170,6 +173,11 @@ class _Reading:
             rows = f"row {numbers[0]}" if len(numbers) == 1 else f"rows {numbers[0]} and {len(numbers) - 1} more"
             message = f"{rows} of {file.path}: a date stands in the text `{name}`"
             self.program.diagnostics.warning("W0310", message, *self.columns.places[name], help=AS_TEXT)
+        if DECIMAL_POINT not in points:
+            for name, (number, cell) in points.items():
+                point, comma = f"{float(cell):g}", cell.replace(".", "")
+                message = f"row {number} of {file.path}: `{cell}` may be {point} or {comma}"
+                self._error("E0305", message, *self.columns.places[name], help=POINT_HELP, fault=message)
         for lacking in unseen.values():
             if lacking.rows:
                 self.absent.setdefault(lacking.of.name, []).append((file.path, list(had)))
@@ -245,6 +253,15 @@ class _Reading:
             if _is_text(data_field) and isinstance(find_value(data_field, raw)[1], DateCell):
                 dates.setdefault(data_field.name, []).append(number)
 
+    def _look_for_points(self, raw: dict[str, Any], number: int, points: dict[str, tuple[int, str]]) -> None:
+        """Note the fields of numbers with a cell that is one number with a decimal point and another with a decimal
+        comma, and under `DECIMAL_POINT` a cell that shows which it is."""
+        for data_field in self.fields:
+            value = find_value(data_field, raw)[1]
+            if isinstance(value, str) and "." in value and without_optional(data_field.type).kind in NUMBERS:
+                name = data_field.name if isinstance(value, PointCell) else DECIMAL_POINT
+                points.setdefault(name, (number, value.strip()))
+
     def _repeats(self, file: ResolvedFile, number: int, row: dict[str, Any], warn: bool) -> bool:
         """Return true if a row repeats an earlier one; otherwise keep it."""
         loaded = LoadedRow(row, file.path, number)
@@ -314,6 +331,14 @@ class _Reading:
         """Report a value of a row; another data set with the same column of the file does not report it again."""
         fault = f"{message} {field.columns}"
         self._error("E0305", message, *self.columns.places[field.name], help=help_, fault=fault)
+
+
+NUMBERS = ("integer", "number")
+DECIMAL_POINT = "."
+POINT_HELP = (
+    "its cells are separated by semicolons, as where numbers have a decimal comma, and no number of the file shows "
+    "that a point is a decimal point: write `1500` without the point, or `1.5` without the last zeros"
+)
 
 
 def _is_text(field: DataField) -> bool:

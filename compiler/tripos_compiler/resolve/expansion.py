@@ -549,8 +549,13 @@ class _Merge:
         once = {construct.name for construct in CONSTRUCTS if construct.once}
         for added in inner.body:
             key = _key(added)
-            if key in there and (key[1] is not None or added.construct in once):
-                earlier = next((kept_statement for other, kept_statement in self.kept if other == key), self.base)
+            same = [
+                kept
+                for other, kept in self.kept
+                if other == key and (key[1] is not None or kept.construct == added.construct)
+            ]
+            if key in there and (key[1] is not None or (added.construct in once and same)):
+                earlier = next(iter(same), self.base)
                 message = f"{self._title} has {_shown(key)} already"
                 help_ = "write it outside of `add`, where it replaces the other"
                 if key[1] is not None:

@@ -29,7 +29,7 @@ import orjson
 
 from tripos_compiler.diagnostics.text_format import encoding_of, to_utf8
 from tripos_compiler.language.exact_values import LONE, InexactJson, check_characters, exact_number, load_json
-from tripos_compiler.language.rows import DateCell
+from tripos_compiler.language.rows import DateCell, PointCell
 from tripos_compiler.source.inputs import DataError, LocatedText
 from tripos_runtime.datasets.trust import ReadLimits
 
@@ -264,6 +264,7 @@ LONGEST_HEAD = 2**20
 """The largest number of characters of a line that are read at a time to detect the separator."""
 OTHERS = (";", "\t")
 """The separators of a `.csv` besides the comma. Spreadsheets write them where numbers have a decimal comma."""
+POINT_CELL = re.compile(r"\s*[-+]?[1-9]\d{0,2}\.\d{3}\s*")
 TWICE = 'a quotation mark inside of a cell is written twice, and the cell stands in quotation marks: `"say ""A"""`'
 
 Opened = Callable[[], IO[bytes]]
@@ -303,7 +304,13 @@ def delimited_rows(
             if any(cell.strip() for cell in surplus):
                 raise _too_long(shown, begin, len(row), len(row) + len(surplus), separator)
             if any(row.values()):
-                yield {name: cell or None for name, cell in row.items()}
+                yield {name: _cell(cell, separator) for name, cell in row.items()}
+
+
+def _cell(cell: str | None, separator: str) -> str | None:
+    if cell and separator == ";" and POINT_CELL.fullmatch(cell):
+        return PointCell(cell)
+    return cell or None
 
 
 def _lines(file: IO[str], shown: str, most: int) -> Iterator[str]:

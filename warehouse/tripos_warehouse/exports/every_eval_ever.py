@@ -30,6 +30,7 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.replies import place_columns
 from tripos_warehouse.exports.tables import open_fields
 from tripos_warehouse.files import Written, write_lines
+from tripos_warehouse.measures.directions import is_lower_better
 from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.measure_rows import SEQUENCE, MeasureRow, mean_of_run, with_sequential_intervals
 from tripos_warehouse.measures.study_design import lower_scores
@@ -163,7 +164,7 @@ def _measure_result(plan: Plan, run: RunRecord, measure: Measure, row: MeasureRo
     config = {
         "metric_id": f"{run.benchmark}.measure.{measure.name}",
         "metric_name": measure.name,
-        **_metric_config(measure.low, measure.high, False, measure.lower_is_better),
+        **_metric_config(measure.low, measure.high, False, is_lower_better(plan, measure)),
     }
     bounds = (measure.low, measure.high)
     method = row.method or "t"

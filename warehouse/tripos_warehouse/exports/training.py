@@ -33,6 +33,7 @@ from tripos_warehouse.exports.replies import (
     steps_of,
 )
 from tripos_warehouse.files import Written
+from tripos_warehouse.measures.directions import is_lower_better
 from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.figures import gives_score, scored_names
 from tripos_warehouse.measures.query import grade_weights
@@ -125,7 +126,7 @@ def best_replies(
         message = f"replies that are not graded are in no cell of `{wanted.per[0]}`"
         raise StoreError("S0602", message, "take all of the best models: `every reply` in the export, or `--every`")
     by, values = _values(connection, plan, run, wanted)
-    lower = any(measure.name == wanted.by and measure.lower_is_better for measure in plan.measures)
+    lower = any(measure.name == wanted.by and is_lower_better(plan, measure) for measure in plan.measures)
     best = choose_best(by, values, wanted.per, wanted.models, lower_is_better=lower)
     places = [dimension_place(plan, name) for name in wanted.per]
     best.sort(key=lambda reply: [place(value) for place, value in zip(places, reply.cell, strict=True)])

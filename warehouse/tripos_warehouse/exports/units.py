@@ -25,6 +25,7 @@ from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.exports.every_eval_ever import scale
 from tripos_warehouse.exports.tables import open_fields
+from tripos_warehouse.measures.directions import is_lower_better
 from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.measure_rows import mean_of_run, with_sequential_intervals
 from tripos_warehouse.measures.study_design import lower_scores
@@ -538,7 +539,7 @@ def measure_figures(connection: Connection, plan: Plan, run: RunRecord, model: s
                 source=measure.name,
                 **row.to_json("value", "standard_error", "low", "high", "n", "items", "method", "reason"),
                 without_value=max(row.total - row.n, 0),
-                lower_is_better=measure.lower_is_better,
+                lower_is_better=is_lower_better(plan, measure),
                 by=by,
             )
             figures.append(figure)

@@ -26,6 +26,7 @@ from tripos_compiler.plan import Aggregate, Measure, Measured, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.measures.directions import is_lower_better
 from tripos_warehouse.measures.figure_sql import graders_of, measure_query, sql_of
 from tripos_warehouse.measures.figures import (
     Curve,
@@ -252,7 +253,7 @@ def evaluate(
     needed = {"model", *measure.by, "value", "standard_error", "df", "items", "n", "total"}
     if measure.corrected and not by_people:
         judged = evaluate(connection, plan, measure.model_copy(update={"corrected": False})).rows
-        return MeasureTable(measure, tuple(corrected_rows(measure, records, judged)))
+        return MeasureTable(measure, tuple(corrected_rows(measure, records, judged)), is_lower_better(plan, measure))
     if missing := sorted(needed - set(columns)):
         raise StoreError(
             "S0201", f"internal error: the SQL of measure `{measure.name}` lacks the column `{missing[0]}`"
@@ -270,7 +271,7 @@ def evaluate(
     if measure.random:
         rows = generalized_rows(connection, plan, measure, by_people, rows)
     rows.sort(key=lambda row: ([place(value) for place, value in zip(places, row.by, strict=True)], row.model))
-    return MeasureTable(measure, tuple(rows))
+    return MeasureTable(measure, tuple(rows), is_lower_better(plan, measure))
 
 
 def _is_clustered(plan: Plan, measure: Measure) -> bool:
@@ -373,7 +374,7 @@ def evaluate_or_error(
     except StoreError as error:
         if error.code != "S0201":
             raise
-        return MeasureTable(measure, (), error.message)
+        return MeasureTable(measure, (), is_lower_better(plan, measure), error.message)
 
 
 def _row(measure: Measure, record: dict[str, Any], bounds_if_alike: bool) -> MeasureRow:

@@ -197,7 +197,7 @@ def below_baseline(table: MeasureTable) -> tuple[BelowBaseline, ...]:
     cells: dict[tuple[Any, ...], list[MeasureRow]] = {}
     for row in table.rows:
         cells.setdefault(row.by, []).append(row)
-    lower = table.measure.lower_is_better
+    lower = table.lower_is_better
     below = {by: models_below_baseline(rows, lower_is_better=lower) for by, rows in cells.items()}
     return tuple(
         BelowBaseline(table.measure.name, row, *baseline)

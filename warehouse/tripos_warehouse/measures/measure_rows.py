@@ -194,6 +194,7 @@ class MeasureTable:
 
     measure: Measure
     rows: tuple[MeasureRow, ...]
+    lower_is_better: bool
     error: str | None = None
     """The database's error if it refused the SQL of the measure; then there are no rows."""
 
@@ -206,7 +207,7 @@ class MeasureTable:
     def judge_table(self) -> MeasureTable:
         """Return the figures of the judge alone, for a measure that people correct."""
         measure = self.measure.model_copy(update={"corrected": False})
-        return MeasureTable(measure, tuple(row.judged for row in self.rows if row.judged is not None))
+        return replace(self, measure=measure, rows=tuple(row.judged for row in self.rows if row.judged is not None))
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return one flat mapping per row: `measure`, `model`, the dimensions by name, then the numbers."""

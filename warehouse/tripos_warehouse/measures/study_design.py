@@ -31,6 +31,7 @@ from tripos_compiler.diagnostics.text_format import usd
 from tripos_compiler.language.scored_values import ScoredStep, judged_steps, mean_in, scored_inputs, scored_values_of
 from tripos_compiler.plan import Aggregate, Measure, Measured, Plan, Scorer, named
 from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.measures.directions import is_lower_better
 from tripos_warehouse.measures.evaluation import CorrectedInputs, corrected_inputs
 from tripos_warehouse.measures.judges import repeated_verdicts
 from tripos_warehouse.measures.query import RowSelection, rows_sql, weight_sql, weights_of
@@ -207,7 +208,7 @@ def lower_scores(plan: Plan) -> frozenset[tuple[str, str]]:
         for scenario in () if scored is None else scored.scenarios:
             for step in scored.steps if scored is not None else ():
                 for metric in getattr(step, "metrics", None) or (step.name,):
-                    directions[scenario.name, metric].add(measure.lower_is_better)
+                    directions[scenario.name, metric].add(is_lower_better(plan, measure))
     return frozenset(score for score, declared in directions.items() if declared == {True})
 
 

@@ -9,15 +9,15 @@ known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from tripos_compiler.language.aggregates import declared_aggregate
 from tripos_compiler.language.figures import leaves_of, measures_of
 from tripos_compiler.language.scored_values import scored_inputs, scored_values_of
-from tripos_compiler.library.ranges import CURVES
 from tripos_compiler.library.signature import in_bounds
-from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Plan
+from tripos_compiler.plan import Measure, Plan
+from tripos_warehouse.measures.directions import is_lower_better, signed_leaves
 from tripos_warehouse.measures.figure_sql import sql_of
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable, UnreadScores
 from tripos_warehouse.measures.query import End, worst_value
@@ -83,7 +83,7 @@ def worst_ends(plan: Plan, measure: Measure) -> Ends | None:
     measures = measures_of(plan)
     both_signs = {True, False}
     signs_by_score: dict[str, set[bool]] = {}
-    for figure, sign in signed_leaves(plan, measure.figure, not measure.lower_is_better):
+    for figure, sign in signed_leaves(plan, measure.figure, not is_lower_better(plan, measure)):
         if sign is None:
             return None
         signs_by_score.setdefault(figure.values[0], set()).add(sign)
@@ -101,41 +101,3 @@ def worst_ends(plan: Plan, measure: Measure) -> Ends | None:
         elif worst_value(plan, figure, scored[0], end) is None:
             return None
     return ends
-
-
-def signed_leaves(plan: Plan, figure: Figure, sign: bool | None) -> Iterator[tuple[Aggregate, bool | None]]:
-    """Yield the aggregates of scores in a figure, each with its sign: true if a higher score is better, false if a
-    higher score is worse, None if this is unknown. `sign` is that of the figure itself."""
-    match figure:
-        case Aggregate(of=None):
-            yield figure, sign
-        case Aggregate(of=inner, function=function) if inner is not None:
-            yield from signed_leaves(plan, inner, sign if declared_aggregate(function).rises else None)
-        case Measured(measure=name):
-            yield from signed_leaves(
-                plan, next(measure.figure for measure in plan.measures if measure.name == name), sign
-            )
-        case Formula(values=values):
-            for value, part_sign in zip(values, _signs(figure, sign), strict=True):
-                yield from signed_leaves(plan, value, part_sign)
-
-
-def _signs(figure: Formula, sign: bool | None) -> list[bool | None]:
-    """Return the sign of each part of a formula (`signed_leaves`), from the sign of the formula."""
-    opposite = None if sign is None else not sign
-    values = figure.values
-    match figure.operator:
-        case "+" | "min" | "max" | "harmonic_mean" | "overall":
-            return [sign] * len(values)
-        case "-":
-            return [sign, opposite]
-        case "negate":
-            return [opposite]
-        case "*" | "/":
-            factors = [value.value for value in values if isinstance(value, Constant)]
-            if len(factors) == 1 and (figure.operator == "*" or isinstance(values[1], Constant)):
-                return [sign if factors[0] > 0 else opposite] * len(values)
-            return [None] * len(values)
-        case operator if operator in CURVES:
-            return [sign]
-    return [None] * len(values)

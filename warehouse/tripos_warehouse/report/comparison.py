@@ -17,9 +17,9 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.i18n import LANGUAGES, chosen_language, localized
-from tripos_compiler.language.aggregates import declared_aggregate, is_of_all_models
+from tripos_compiler.language.aggregates import is_of_all_models
 from tripos_compiler.language.contexts import Clustering
-from tripos_compiler.language.figures import aggregates_of, measures_of, walk
+from tripos_compiler.language.figures import aggregates_of, measures_of
 from tripos_compiler.language.intervals import ranges_of
 from tripos_compiler.language.plan_diff import are_comparable, find_changes
 from tripos_compiler.language.scored_values import element_scores
@@ -30,16 +30,15 @@ from tripos_compiler.plan import (
     IntegerType,
     Labels,
     Measure,
-    Measured,
     NumberType,
     Plan,
     Score,
     Type,
-    named,
 )
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.differences import measure_differences
+from tripos_warehouse.measures.directions import better_direction, higher_is_better_scores
 from tripos_warehouse.measures.evaluation import evaluate_or_error
 from tripos_warehouse.measures.measure_rows import (
     EXAGGERATED_DIFFERENCES,
@@ -55,7 +54,6 @@ from tripos_warehouse.measures.paired_scores import (
     paired_scores,
 )
 from tripos_warehouse.measures.sides import CellDifference, Side, items_without_scores
-from tripos_warehouse.measures.unread import signed_leaves
 from tripos_warehouse.statistics.estimate import Estimate
 from tripos_warehouse.statistics.intervals import (
     NO_SPREAD,
@@ -464,40 +462,6 @@ def _values_text(type_: Type) -> str:
         case IntegerType() | NumberType():
             return "a number"
     return str(type_.kind)
-
-
-def higher_is_better_scores(plan: Plan) -> set[str]:
-    """Return the scores for which higher is better: those of judges, and true or false."""
-    steps = [step for scenario in plan.scenarios for step in scenario.steps]
-    computed = {step.name for step in steps if isinstance(step, Score) and step.truth}
-    given = {name for step in steps if isinstance(step, Grade) for name in (*step.metrics, step.name, step.scorer)}
-    return computed | given
-
-
-def better_direction(plan: Plan, measure: Measure) -> Literal["higher", "lower"] | None:
-    """Return whether a higher or a lower value of a measure is better; None if nothing says so.
-
-    It is what the spec says, or follows from the parts of the figure: from the grades and the scores that are true or
-    false of which they are made, with the sign that each has in it (`signed_leaves`), and from aggregates of which a
-    higher value is always better. It does not follow if one part has no direction, or if two have opposite ones.
-    """
-    if measure.lower_is_better:
-        return "lower"
-    if measure.higher_is_better or measure.corrected or measure.name in plan.benchmark.headline:
-        return "higher"
-    parts = walk(measure.figure, measures_of(plan))
-    if any(isinstance(part, Measured) and named(plan.measures, part.measure).directed for part in parts):
-        return None  # the compiler found that none follows
-    good = higher_is_better_scores(plan)
-    signs: set[bool | None] = set()
-    for figure, sign in signed_leaves(plan, measure.figure, True):
-        declared = declared_aggregate(figure.function)
-        is_of_good = figure.values[0] in good and not figure.of_condition
-        follows = declared.higher_is_better or (is_of_good and (declared.rises or declared.truth_only))
-        signs.add(sign if follows else None)
-    if len(signs) != 1 or None in signs:
-        return None
-    return "higher" if True in signs else "lower"
 
 
 def _row(name: str, of: str, difference: CellDifference, *, graded: bool, lower_is_better: bool = False) -> ComparedRow:

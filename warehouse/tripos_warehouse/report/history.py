@@ -22,6 +22,7 @@ from tripos_compiler.plan import Measure, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.measures.directions import is_lower_better
 from tripos_warehouse.measures.evaluation import evaluate_or_error
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable, with_sequential_intervals
 from tripos_warehouse.query.connection import Connection
@@ -337,7 +338,7 @@ def _history(
     name = last.measure.name
     title = last.plan.title_of("measure", name) or ""
     lines, unread = _lines(with_value, models), tuple(without_value)
-    lower = last.measure.lower_is_better
+    lower = is_lower_better(last.plan, last.measure)
     return MeasureHistory(benchmark, name, title, last.measure.by, lower, lines, unread, last.plan)
 
 

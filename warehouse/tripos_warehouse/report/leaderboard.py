@@ -23,6 +23,7 @@ from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.differences import model_differences
+from tripos_warehouse.measures.directions import is_lower_better
 from tripos_warehouse.measures.evaluation import evaluate, has_separate_people
 from tripos_warehouse.measures.expectations import models_below_baseline
 from tripos_warehouse.measures.measure_rows import (
@@ -320,6 +321,11 @@ class Board:
         return self.measure.name if title is None else f"{title} ({self.measure.name})"
 
     @property
+    def lower_is_better(self) -> bool:
+        """True if the lowest value is the best."""
+        return self.measure.lower_is_better if self.plan is None else is_lower_better(self.plan, self.measure)
+
+    @property
     def has_other_partners(self) -> bool:
         """True if the other roles were not filled by the same models for all entries."""
         return len({entry.partner_models for entry in self.entries}) > 1
@@ -327,7 +333,7 @@ class Board:
     @property
     def no_better_than(self) -> dict[str, tuple[str, float]]:
         """The models whose interval reaches the best baseline on the board, with its name and value."""
-        return models_below_baseline(self.entries, lower_is_better=self.measure.lower_is_better)
+        return models_below_baseline(self.entries, lower_is_better=self.lower_is_better)
 
     @property
     def graded_by_others(self) -> bool:
@@ -341,7 +347,7 @@ class Board:
             "benchmark": self.benchmark,
             "version": self.version,
             "measure": self.measure.name,
-            "lower_is_better": self.measure.lower_is_better,
+            "lower_is_better": self.lower_is_better,
             "models": [
                 {
                     "model": entry.model,
@@ -459,7 +465,7 @@ def _board(
 
     means = {model: Estimate(row.value, n=row.items) for model, row in rows_with_value.items()}
     not_ended = {run.run_id for run in runs if not run.ended}
-    ranking = rank_by(means, compared, level=LEVEL, lower_is_better=measure.lower_is_better)
+    ranking = rank_by(means, compared, level=LEVEL, lower_is_better=is_lower_better(plan, measure))
     ranks = ranking.ranks
     numbers = [rank.rank for rank in ranks]
     entries = []
@@ -526,7 +532,8 @@ def _of_people(
         return (), ()
     rows = [row for row in evaluate(connection, plan, measure, by_people=True).rows if row.model in models]
     valued = [(row.value, row) for row in rows if row.value is not None]
-    valued.sort(key=lambda pair: (pair[0] if measure.lower_is_better else -pair[0], pair[1].model))
+    sign = 1 if is_lower_better(plan, measure) else -1
+    valued.sort(key=lambda pair: (sign * pair[0], pair[1].model))
     return people, tuple(row for _, row in valued)
 
 
@@ -662,7 +669,7 @@ def board_verdict(board: Board) -> list[str]:
     if board.entries[0].rank != 1:
         return []
     best, *others = (entry.model for entry in board.entries)
-    sign = -1 if board.measure.lower_is_better else 1
+    sign = -1 if board.lower_is_better else 1
     beaten = [model for model in others if _is_shown(board.differences[best][model], sign)]
     equal = [model for model in others if model not in beaten]
     if len(others) > 1 and all(entry.rank == 1 for entry in board.entries):

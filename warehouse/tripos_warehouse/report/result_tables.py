@@ -27,6 +27,7 @@ from tripos_compiler.plan import (
     line_key,
 )
 from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.measures.directions import is_lower_better
 from tripos_warehouse.measures.evaluation import evaluate_or_error, shared_cells
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable, with_sequential_intervals
 from tripos_warehouse.measures.query import PAIR, PAIR_SEPARATOR
@@ -688,7 +689,7 @@ class _Arrangement:
 
     def _sign(self, line: _Line) -> int:
         """Return the factor with which the best value is the least."""
-        return 1 if line.figure.measure.lower_is_better else -1
+        return 1 if is_lower_better(self.plan, line.figure.measure) else -1
 
 
 def _with_unique_keys(columns: Sequence[Column]) -> Iterator[Column]:

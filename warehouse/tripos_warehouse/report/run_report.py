@@ -248,7 +248,7 @@ class Report:
                 {
                     "name": table.measure.name,
                     "by": list(table.measure.by),
-                    "lower_is_better": table.measure.lower_is_better,
+                    "lower_is_better": table.lower_is_better,
                     **({"corrected": True} if table.measure.corrected else {}),
                     **({"random": list(table.measure.random)} if table.measure.random else {}),
                     "sql": sql_of(self.plan, table.measure),
@@ -307,7 +307,7 @@ class Report:
                 baselines.get((of.measure.name, row.by, row.model)) if place < count else None
                 for place, (of, row) in enumerate(rows)
             ],
-            "lower_is_better": [of.measure.lower_is_better for of, _ in rows],
+            "lower_is_better": [of.lower_is_better for of, _ in rows],
             "of": ["models" if place < count else f"people: {', '.join(self.apart)}" for place in range(len(rows))],
             "notes": [" | ".join(self.notes())] * len(rows),
         }

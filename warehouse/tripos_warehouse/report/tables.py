@@ -141,7 +141,7 @@ def title_of(table: MeasureTable) -> str:
     named = f"{table.measure.name} by {by}" if by else table.measure.name
     named += ", corrected by people" if table.measure.corrected else ""
     named += f", across {' * '.join(table.measure.random)} as sample" if table.measure.random else ""
-    return f"{named} (lower is better)" if table.measure.lower_is_better else named
+    return f"{named} (lower is better)" if table.lower_is_better else named
 
 
 def shown_title(plan: Plan, table: MeasureTable) -> str:
@@ -156,7 +156,7 @@ def shown_title(plan: Plan, table: MeasureTable) -> str:
     named += localized(", corrected by people") if table.measure.corrected else ""
     if table.measure.random:
         named += localized(f", across {' * '.join(table.measure.random)} as sample")
-    return named + localized(" (lower is better)") if table.measure.lower_is_better else named
+    return named + localized(" (lower is better)") if table.lower_is_better else named
 
 
 def models_of(table: MeasureTable, order: Sequence[str]) -> list[str]:
@@ -201,7 +201,7 @@ def rows_table(
         order = list(dict.fromkeys(row.by for row in table.rows))
         rows.sort(key=lambda row: order.index(row.by))
     else:
-        rows = best_first(rows, lower_is_better=measure.lower_is_better)
+        rows = best_first(rows, lower_is_better=table.lower_is_better)
     columns = label_columns(plan, measure.by, [row.by for row in rows], language)
     if len(models) > 1 or not measure.by:
         columns.append(Column("model", tuple(row.model for row in rows), shrinks="last"))
@@ -411,7 +411,7 @@ def measures_table(tables: Sequence[MeasureTable], models: Sequence[str]) -> Tab
         for model in models
     ]
     counts = count_columns([list(by_model.values()) for by_model in rows])
-    return Table((Column("measure", tuple(measure_title(table.measure) for table in tables)), *values, *counts))
+    return Table((Column("measure", tuple(measure_title(table) for table in tables)), *values, *counts))
 
 
 def models_table(tables: Sequence[MeasureTable], models: Sequence[str]) -> Table:
@@ -421,14 +421,14 @@ def models_table(tables: Sequence[MeasureTable], models: Sequence[str]) -> Table
         rows = {row.model: row for row in table.rows}
         column = value_column([rows.get(model) for model in models], table.measure.name)
         decimals = decimals_of([row.value for row in table.rows])
-        title = measure_title(table.measure)
+        title = measure_title(table)
         columns.append(replace(column, heading=title, is_name=True, breaks_heading=True, decimals=decimals))
     return Table(tuple(columns))
 
 
-def measure_title(measure: Measure) -> str:
+def measure_title(table: MeasureTable) -> str:
     """Return the name of a measure, and whether lower values are better, in the reader's language."""
-    return measure.name + (localized(" (lower is better)") if measure.lower_is_better else "")
+    return table.measure.name + (localized(" (lower is better)") if table.lower_is_better else "")
 
 
 # Boards
@@ -458,7 +458,7 @@ def board_table(board: Board, notes: Sequence[str] = (), published: Sequence[tup
         *([Column("coverage", (*coverage, *empty), "share")] if is_partial else []),
         Column("group", (*(entry.letters for entry in board.entries), *["published" for _ in empty])),
     )
-    direction = " (lower is better)" if board.measure.lower_is_better else ""
+    direction = " (lower is better)" if board.lower_is_better else ""
     caption = f"{board.benchmark} {board.version}: {board.named}{localized_in_file(direction)}"
     return Table(columns, f"{board.benchmark}-{board.measure.name}", caption, tuple(notes))
 

@@ -478,7 +478,7 @@ def _ranked(table: MeasureTable, models: Sequence[str]) -> MeasureTable:
     if table.measure.by:
         return table
     rows = sorted(table.rows, key=lambda row: models.index(row.model) if row.model in models else len(models))
-    return replace(table, rows=tuple(best_first(rows, lower_is_better=table.measure.lower_is_better)))
+    return replace(table, rows=tuple(best_first(rows, lower_is_better=table.lower_is_better)))
 
 
 def _required(report: Report, tables: Sequence[MeasureTable], width: int) -> Iterator[Block]:
@@ -598,7 +598,7 @@ def _matrix(tables: Sequence[MeasureTable], models: Sequence[str], width: int, r
 
 def _best_first(table: MeasureTable, models: Sequence[str]) -> list[str]:
     """Return models from the best value to the worst; those without a value are last."""
-    sign = 1.0 if table.measure.lower_is_better else -1.0
+    sign = 1.0 if table.lower_is_better else -1.0
     values = {row.model: sign * row.value for row in table.rows if row.value is not None}
     return sorted(models, key=lambda model: values.get(model, float("inf")))
 

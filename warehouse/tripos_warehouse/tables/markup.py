@@ -326,8 +326,7 @@ def _lines(table: Table, interval: Interval) -> list[str]:
     ]
     if not table.columns:
         return [*caption, *notes]
-    headings = [column.title if column.group is None else f"{column.group}: {column.title}" for column in table.columns]
-    lines = [_row(list(map(markdown_text, headings)))]
+    lines = [_row(list(map(markdown_text, _headings(table.columns))))]
     lines.append(_row([":--" if column.is_text else "--:" for column in table.columns]))
     for row in range(table.height + 1):
         for text in table.separators.get(row, ()):
@@ -335,6 +334,23 @@ def _lines(table: Table, interval: Interval) -> list[str]:
         if row < table.height:
             lines.append(_row([_markdown_cell(column, row, interval) for column in table.columns]))
     return [*caption, *lines, *([""] if notes else []), *notes]
+
+
+def _headings(columns: Sequence[Column]) -> Iterator[str]:
+    """Yield the headings of columns, each with its group. One that is repeated, such as that of differences, follows
+    the heading of the column before it.
+
+    >>> from dataclasses import replace
+    >>> column = Column("value", (1.0,), group="By subject")
+    >>> list(_headings([replace(column, heading=heading) for heading in ("All", "Δ", "Hard", "Δ")]))
+    ['By subject: All', 'By subject: All: Δ', 'By subject: Hard', 'By subject: Hard: Δ']
+    """
+    headings = [column.title if column.group is None else f"{column.group}: {column.title}" for column in columns]
+    before = ""
+    for heading, column in zip(headings, columns, strict=True):
+        repeated = headings.count(heading) > 1 and before
+        yield f"{before}: {column.title}" if repeated else heading
+        before = before if repeated else heading
 
 
 def _with_code(text: str) -> str:

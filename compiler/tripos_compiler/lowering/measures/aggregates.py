@@ -949,7 +949,8 @@ def _atom_of(
 ) -> Atom:
     """Return the canonical identity of an aggregate, independent of its notation."""
     taken = [f"{value.kind} {value.name} {sorted(s.name for s in value.scenarios)} {value.true_of}" for value in values]
-    return Atom(f"{function.name} {sorted(arguments.named.items())} of {taken} {among} across {judge}")
+    leaf = f"{function.name} {sorted(arguments.named.items())} of {taken} {among} across {judge}"
+    return Atom(leaf, better=frozenset((function.better or "higher",)), explicit=function.better == "lower")
 
 
 def _form_with_scale(atom: Atom, scale: Scale, ends: Ends, named: str) -> NormalForm:

@@ -377,7 +377,7 @@ def check_directions(program: Program) -> None:
 
     It is an error if models are ranked by the measure, otherwise a warning. Call it after the exports are lowered.
     """
-    if not any(measure.directed for measure in program.measures.values()):
+    if not any(measure.directed or _errors_of(measure, program.measures) for measure in program.measures.values()):
         return
     best = {
         export.measure for export in program.exports.values() if isinstance(export, Export) and export.kind == "best"
@@ -390,13 +390,14 @@ def check_directions(program: Program) -> None:
         value = reading.declared[key].statement.syntax("value")
         context = replace(reading, scenario=reading.declared[key].scenario, measure_name=key)
         parts = [reading.measures[name] for name in measures_in(context, value) if name in reading.measures]
-        part = next(lowered_measure for lowered_measure in parts if lowered_measure.better is not None)
-        name = part.measure.name
-        if part.better is False and key not in ranked:
+        part = next((lowered_measure for lowered_measure in parts if lowered_measure.better is not None), None)
+        better: Direction | Literal[False] | None = "lower" if part is None else part.better
+        name = _errors_of(measure.measure, program.measures)[0] if part is None else part.measure.name
+        if better is False and key not in ranked:
             continue  # it follows once the direction of the part is stated
-        if part.better is False:
+        if better is False:
             message = f"which way `{key}` is better does not follow from `{name}`, of which it is not said"
-        elif part.better == "lower":
+        elif better == "lower":
             message = f"which way `{key}` is better does not follow: it is made of `{name}`, of which lower is better"
         else:
             message = f"which way `{key}` is better does not follow: it is made of `{name}`, of which higher is better"
@@ -405,6 +406,12 @@ def check_directions(program: Program) -> None:
             program.diagnostics.error("E0626", message, value.span, help=help_)
         else:
             program.diagnostics.warning("W0627", message, value.span, help=help_)
+
+
+def _errors_of(measure: Measure, measures: Mapping[str, Measure]) -> list[str]:
+    """Return the aggregates in a measure of which a lower value is always better."""
+    functions = (aggregate.function for aggregate in aggregates_of(measure.figure, measures))
+    return [function for function in functions if declared_aggregate(function).better == "lower"]
 
 
 def bounds_of(figured: TypedFigure) -> tuple[float | None, float | None]:

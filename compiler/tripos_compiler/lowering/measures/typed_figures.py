@@ -603,11 +603,18 @@ def _of_aggregate(
         if argument.name is not None and argument.name.text == "where"
     )
     where = next(wheres, None)
-    free = [parameter for parameter in function.parameters if parameter.kind != "word"]
+    given = {argument.name.text for argument in call.arguments if argument.name is not None}
+    free = [parameter for parameter in function.parameters if parameter.kind != "word" and parameter.name not in given]
     named = {parameter.name: parameter for parameter in function.parameters}
     for argument in call.arguments:
         first = free.pop(0) if free and argument.name is None else None
         parameter = named.get(argument.name.text) if argument.name is not None else first
+        if (
+            parameter is not None
+            and parameter.kind in ("count", "rate")
+            and not isinstance(argument.elements[0], Number)
+        ):
+            return  # it is reported, and what follows may be in a wrong place
         if is_by(argument) or is_aggregate(program, argument.elements[0]):
             yield from column_arguments(program, argument.elements[0])
             free = []  # further arguments are dimensions
