@@ -780,7 +780,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "input_title",
         ("scorer",),
         "title PARAMETER LABELS",
-        "what people who grade read above an input",
+        "the heading of an input for people who grade",
         keyword="title",
     ),
     Construct(

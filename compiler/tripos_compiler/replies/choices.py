@@ -33,8 +33,9 @@ ALPHABET = 26
 GOES_ON = (
     r"(?:is|are|isn't|was the|because|since|and|or|nor|not|but|which|it|seems?|looks|fits|matches|appears|best"
     r"|works|wins"
-    r"|correctly|says|states|gives|beats|edges|ist|est|es|(?!series|lens|gas|means|species|news|lots|plus|less)"
-    r"[a-z]{2,}[a-rt-z](?<![iu])s)\b"
+    r"|correctly|says|states|gives|beats|edges|ist|est|es"
+    r"|provides|offers|explains|lacks|has|does|shows|contains|addresses|covers|demonstrates|includes|makes|uses|stays"
+    r"|keeps|remains|handles|meets|follows|satisfies|wins|loses|outperforms|deserves|argues|answers)\b"
 )
 """Words that can follow the letter of an option (`A is right`), but not the pronoun `I` or the article `A`."""
 PRONOUN = rf"\b[Ii](?=['’][a-z]|,? (?!{GOES_ON})[a-z])"
@@ -128,7 +129,7 @@ _INDEFINITE_ARTICLE = late_pattern(
 _TURNED = late_pattern(r"(?:\A|[^\w'])[A-H][\"')\]]{0,2}\s{0,2}\Z")
 """Letter before an arrow or `=`."""
 _FORMULA_OF_LETTERS = late_pattern(
-    r"(?<![A-Za-z])[A-Z]\s?(?:[∪∩⊗⊕∘∧∨·]|\\(?:times|cup|cap|cdot|wedge|vee|otimes)(?![A-Za-z])"
+    r"(?<![A-Za-z])[A-Z]\s?(?:[∪∩⊗⊕∘∧∨]|\\(?:times|cup|cap|cdot|wedge|vee|otimes)(?![A-Za-z])"
     r"|[×✕](?=\s?[A-Z](?!\s?:|[.、)]?\s?[×√✓✔✗✘✅❌✕])))\s?[A-Z](?![A-Za-z])"
 )
 """Letters that are no options but sets or quantities: `A × B`, `A ∪ B`."""

@@ -226,7 +226,7 @@ def _rows(
             value = line[index].value if index < len(line) else None
             if name and value is not None and line[index].data_type == ERROR_CELL:
                 message = f"row {number} of {shown} has the error `{value}` under `{name}`"
-                raise DataError(message, "mend its formula, or empty the cell")
+                raise DataError(message, "correct its formula, or empty the cell")
             if value is None and index < len(formula_line) and formula_line[index] is not None:
                 # The program that wrote the file saved the formula without its result; the cell is not empty.
                 message = f"row {number} of {shown} has a formula under `{name}` whose value was not saved"

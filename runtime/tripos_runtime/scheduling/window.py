@@ -72,9 +72,9 @@ class Window:
     """The window: `allowed` concurrent calls now, at most `most`.
 
     A round is as many results as there are calls at a time. After a round with no more refusals than usual the window
-    grows: threefold at the start, and after a cut by a twentieth. After a round with more, it is cut to the part that
-    the endpoint accepted. Results of calls that were sent before the last cut do not count: each call has the `epoch`
-    in which it was sent. Below one call at a time, `pause_s` says how long the endpoint gets none.
+    grows: threefold at the start, and after a cut by a twentieth. After a round with more, it is cut to nine tenths of
+    the part that the endpoint accepted. Results of calls that were sent before the last cut do not count: each call has
+    the `epoch` in which it was sent. Below one call at a time, `pause_s` says how long the endpoint gets none.
 
     >>> window = Window(most=64)
     >>> for _ in range(16):  # a round
@@ -87,7 +87,7 @@ class Window:
     ...     else:
     ...         window.refused(window.epoch, busy=48)
     >>> window.allowed, window.epoch
-    (24, 1)
+    (22, 1)
     """
 
     __slots__ = (
