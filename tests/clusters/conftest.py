@@ -1,4 +1,4 @@
-"""What runs on a cluster."""
+"""Fixtures of runs on a cluster."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def test_every_format_says_that_lower_is_better(numbers: Path, tripos: Command, 
     told = {row["name"]: row["verdict"] for row in done.data["rows"] if row["section"] == "measure"}
     assert told["wrong"].startswith("A is better by")
     assert told["both"].startswith("A is better by")
-    assert told["doubled"].startswith("A is higher by")
+    assert told["doubled"].startswith("A is better by")
 
 
 def test_one_that_is_right_on_every_item_is_ahead_of_one_that_is_wrong_on_all(

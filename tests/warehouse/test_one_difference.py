@@ -270,13 +270,13 @@ WAYS = {
         "1 - wrong", "harmonic_mean(mean(right), share(right))",
     ),
     "lower": (
-        "1 - mean(right)", "-(mean(CLEAR) / 5)", "wrong", "2 * wrong", "1 - accuracy(answer.text, level)",
+        "wrong", "2 * wrong", "1 - accuracy(answer.text, level)",
         "brier(min(1, length(answer.text)), answer.text == level)",
     ),
     None: (
         "mean(length)", "sum(won) / sum(length)", "weighted_mean(length, length)", "stdev(CLEAR)", "count(right)", "median(length)",
         "above[hint: some] - above[hint: none]", "mean(right) + mean(length)", "mean(CLEAR) / mean(length)",
-        "abs(mean(right) - 0.5)",
+        "abs(mean(right) - 0.5)", "1 - mean(right)", "-(mean(CLEAR) / 5)",
     ),
 }  # fmt: skip
 """Figures of the scenario `sums`, by the way in which they are better."""

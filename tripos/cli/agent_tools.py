@@ -84,7 +84,7 @@ A code such as E0501 is explained by explain."""
 
 
 class Tools:
-    """What the tools of one server may do, and the call of one."""
+    """The permissions of the tools of one server, and the call of one."""
 
     def __init__(
         self,
@@ -215,7 +215,7 @@ def options_of(command: str) -> set[str]:
 
 
 class Answer:
-    """What the agent gets of one call, besides what is printed."""
+    """The answer of one call to the agent, besides what is printed."""
 
     def __init__(self) -> None:
         self.data: Any = None

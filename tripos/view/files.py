@@ -426,7 +426,7 @@ _NOTES = re.compile(rf"runs/{_RUN}/notes\.json")
 
 
 class NotesAccess(NamedTuple):
-    """What a page does with new notes: they go to the `store` through its server, stay in the `browser`, or cannot be
+    """The way of new notes of a page: they go to the `store` through its server, stay in the `browser`, or cannot be
     written. With a `name`, they are all of this person. Without `shows_stored`, the page has none of the store."""
 
     kept: Literal["store", "browser"] | None = None

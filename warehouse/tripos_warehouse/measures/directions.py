@@ -47,9 +47,9 @@ def better_direction(plan: Plan, measure: Measure) -> Literal["higher", "lower"]
 
     It is what the spec says, or follows from the parts of the figure: from aggregates of which one direction is always
     better, and from the grades and the scores that are true or false of which it is made, with the sign that each has
-    in it (`signed_leaves`). It does not follow if one part has no direction, or if two have opposite ones. A headline
-    measure that says nothing is better when higher, unless it is made of such aggregates alone: a score that is true
-    may be a fault, as in `1 - share(leaked)`.
+    in it (`signed_leaves`). It does not follow if one part has no direction, if two have opposite ones, or if a score
+    is subtracted: what is true may be a fault, as in `1 - share(leaked)`. A headline measure that says nothing is
+    better when higher, unless it is made of such aggregates alone.
     """
     if measure.directed:
         return "lower" if measure.lower_is_better else "higher"
@@ -62,8 +62,8 @@ def better_direction(plan: Plan, measure: Measure) -> Literal["higher", "lower"]
     for figure, sign in signed_leaves(plan, measure.figure, True):
         declared = declared_aggregate(figure.function)
         is_of_good = figure.values[0] in good and not figure.of_condition and (declared.rises or declared.truth_only)
-        if declared.better is None and (ranked or not is_of_good):
-            signs.add(None)
+        if declared.better is None and (ranked or not is_of_good or sign is False):
+            signs.add(None)  # what is taken from something may be a fault: `1 - mean(wrong)`
         else:
             signs.add(sign if sign is None or declared.better != "lower" else not sign)
     if len(signs) != 1 or None in signs:

@@ -55,7 +55,7 @@ class Note:
 
     @property
     def state(self) -> str:
-        """Whether it is written or withdraws an earlier one."""
+        """`written`, or `withdrawn` if this takes an earlier note back."""
         return WITHDRAWN if self.flag is None and self.text is None else WRITTEN
 
 
