@@ -22,7 +22,7 @@ GENERATED_PAGES = {"gallery", "commands", "functions"}
 """Pages, and folders of pages, that are written from texts of the source and of specs."""
 
 
-MOST_WORDS = 1600
+MOST_WORDS = 1500
 """The most words of a how-to page, its code included; a cookbook of whole specs has one pattern a section."""
 COOKBOOK = "patterns.md"
 

@@ -125,7 +125,7 @@ ANSWERS: list[tuple[str, float | None, float | None]] = [
     ("#### -3", -3, -3),
     ("The answer is 7.\n\n#### Notes\nThere are 3.", 7, 7),
     ("#### 1. First step\n5+5=10\n#### 2. Second\n10+1=11", None, 11),
-    ("#### 3 steps\nfoo 11", 3, 3),
+    ("#### 3 steps\nfoo 11", None, 11),
     ("The answer is 8, not 9.", 8, 8),
     ("Not 9, but 8.", 8, 8),
     ("It's 8 rather than 9.", 8, 8),

@@ -14,8 +14,9 @@ them. What depends on the expression alone is decided then: its operator, its fu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from contextlib import contextmanager, suppress
+from itertools import chain
 from operator import add, ge, gt, le, lt, mul, sub, truediv
 from types import FrameType, MappingProxyType
 from typing import Any, Final
@@ -470,22 +471,13 @@ def _each(expr: Each, compiled: Compiled) -> Code:
     of, value = code_of(loop.of, compiled), code_of(expr.value, compiled)
     holds = None if where is None else code_of(where, compiled)
 
+    def element(inner: Names) -> tuple[Any, ...]:
+        if where is None or holds is None:
+            return (value(inner),)
+        return (_branch(where, value, inner),) if holds(inner) else ()
+
     def each(names: Names) -> list[Any]:
-        values: list[Any] = []
-        first_undefined: Unavailable | None = None
-        for inner in _elements(loop, names, of(names)):
-            try:
-                if where is None or holds is None:
-                    values.append(value(inner))
-                elif holds(inner):
-                    values.append(_branch(where, value, inner))
-            except Unavailable as error:
-                if error.status == NOT_APPLICABLE:
-                    raise
-                first_undefined = first_undefined or error
-        if first_undefined is not None:
-            raise first_undefined
-        return values
+        return list(chain.from_iterable(_all_values((element, inner) for inner in _elements(loop, names, of(names)))))
 
     return each
 
@@ -588,30 +580,31 @@ def _branch(condition: Expr | Let, branch: Code, names: Names) -> Any:
 
 
 def _all_of(codes: Sequence[Code]) -> Callable[[Names], list[Any]]:
-    """Return a function that returns the values of expressions that are all evaluated.
+    """Return a function that returns the values of expressions that are all evaluated (`_all_values`)."""
+    if len(codes) == 1:
+        (single,) = codes
+        return lambda names: [single(names)]
+    return lambda names: _all_values((code, names) for code in codes)
+
+
+def _all_values(evaluations: Iterable[tuple[Callable[[Names], Any], Names]]) -> list[Any]:
+    """Evaluate every code under the names beside it, and return the values.
 
     If several are undefined, one that is undefined because of the item determines the status, so that a model that
     declines is scored on the same items as all others.
     """
-    if len(codes) == 1:
-        (single,) = codes
-        return lambda names: [single(names)]
-
-    def values_of(names: Names) -> list[Any]:
-        values: list[Any] = []
-        first_undefined: Unavailable | None = None
-        for code in codes:
-            try:
-                values.append(code(names))
-            except Unavailable as error:
-                if error.status == NOT_APPLICABLE:
-                    raise
-                first_undefined = first_undefined or error
-        if first_undefined is not None:
-            raise first_undefined
-        return values
-
-    return values_of
+    values: list[Any] = []
+    first_undefined: Unavailable | None = None
+    for code, names in evaluations:
+        try:
+            values.append(code(names))
+        except Unavailable as error:
+            if error.status == NOT_APPLICABLE:
+                raise
+            first_undefined = first_undefined or error
+    if first_undefined is not None:
+        raise first_undefined
+    return values
 
 
 # Operators

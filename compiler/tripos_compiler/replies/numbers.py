@@ -1738,10 +1738,10 @@ class _NumberReader:
         start = start if unknown is None else unknown.end()
         if not tokens or not _EMPTY_BEFORE.fullmatch(self.plain, start, tokens[0].start):
             return False
-        if _EMPTY_BEHIND.fullmatch(self.plain, tokens[0].end, end) or _SMALL_UNIT.fullmatch(
-            self.plain, tokens[0].end, end
-        ):
+        if _EMPTY_BEHIND.fullmatch(self.plain, tokens[0].end, end):
             return True
+        if _SMALL_UNIT.fullmatch(self.plain, tokens[0].end, end) and _DIGIT.search(self.plain, end) is None:
+            return True  # `#### 3 steps` above further numbers may be a heading
         return _ENUMERATED.match(hashes[1]) is None and not self.plain[end:].strip()
 
 
