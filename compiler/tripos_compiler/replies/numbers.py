@@ -1740,7 +1740,8 @@ class _NumberReader:
             return False
         if _EMPTY_BEHIND.fullmatch(self.plain, tokens[0].end, end):
             return True
-        if _SMALL_UNIT.fullmatch(self.plain, tokens[0].end, end) and _DIGIT.search(self.plain, end) is None:
+        has_unit = _SMALL_UNIT.fullmatch(self.plain, tokens[0].end, end) is not None
+        if has_unit and _DIGIT.search(_ASIDE_OF_RESULT.sub(" ", self.plain[end:])) is None:
             return True  # `#### 3 steps` above further numbers may be a heading
         return _ENUMERATED.match(hashes[1]) is None and not self.plain[end:].strip()
 
