@@ -16,6 +16,7 @@ from tripos.lsp.session import OpenBenchmark
 from tripos.releases.locations import pack
 from tripos.releases.verification import verify
 from tripos.runs.compilation import find_spec
+from tripos_compiler.errors import ExitCode
 from tripos_compiler.language.plan_diff import find_changes
 from tripos_compiler.plan import Plan
 from tripos_warehouse.store.store import Store
@@ -85,9 +86,9 @@ def using(folder: Path, more: str = "", name: str = "sums") -> str:
     return f'use release "{name}@1.0" sha256 "{digest_of(folder / f"releases/{name}-1.0.0")}" {more}\n'
 
 
-def extend(folder: Path, more: str = "", own: str = OWN) -> Path:
-    """Write a spec that extends `sums`."""
-    write(folder / "more", {"more.tripos": HEAD + using(folder, more) + own})
+def extend(folder: Path, more: str = "", own: str = OWN, name: str = "sums") -> Path:
+    """Write a spec that extends a release of a folder."""
+    write(folder / "more", {"more.tripos": HEAD + using(folder, more, name) + own})
     return folder / "more"
 
 
@@ -163,22 +164,30 @@ def test_values_are_added_at_the_end_of_an_axis(folder: Path) -> None:
     assert next(each.cells for each in plan.scenarios if each.name == "sized") == 3
 
 
-def test_values_are_added_to_a_group_of_an_axis(folder: Path) -> None:
-    spec = folder / "releases/sums-1.0.0/spec/sums.tripos"
-    spec.write_text(spec.read_text("utf-8").replace("{ small, large }", "{ small, group big { large } }"), "utf-8")
+@pytest.fixture
+def grouped(folder: Path, once: Command) -> str:
+    """The name of a second release there, of `sums` with a group in its axis."""
+    spec = SUMS.replace("benchmark sums", "benchmark grouped").replace("large }", "group big { large } }")
+    write(folder / "origin", {"grouped.tripos": spec, "sums.jsonl": ROWS, "near.py": NEAR})
+    done = once("release", "origin/grouped.tripos")
+    assert done.code == 0, done.err
+    shutil.rmtree(folder / "origin")
+    return "grouped"
+
+
+def test_values_are_added_to_a_group_of_an_axis(folder: Path, grouped: str) -> None:
     taken = "{\n  add to size { group big { huge }\n group big { vast }\n tiny }\n}"
-    size = next(axis for axis in plan_at(extend(folder, taken)).axes if axis.name == "size")
+    size = next(axis for axis in plan_at(extend(folder, taken, name=grouped)).axes if axis.name == "size")
     named = [(value.name, value.group) for value in size.values]
     assert named == [("small", None), ("large", "big"), ("huge", "big"), ("vast", "big"), ("tiny", None)]
 
 
-def test_a_condition_of_a_group_of_the_release_stays_as_it_is(folder: Path, tripos: Command) -> None:
-    spec = folder / "releases/sums-1.0.0/spec/sums.tripos"
-    spec.write_text(spec.read_text("utf-8").replace("{ small, large }", "{ small, group big { large } }"), "utf-8")
-    done = tripos("check", str(extend(folder, "{\n  add to size { group big when language == en { huge } }\n}")))
-    assert done.code == 1
-    assert "E0202" in done.err + done.out
-    assert "the group `big` of sums 1.0.0 has a condition and labels of its own" in done.err + done.out
+def test_a_condition_of_a_group_of_the_release_stays_as_it_is(folder: Path, grouped: str, tripos: Command) -> None:
+    more = "{\n  add to size { group big when language == en { huge } }\n}"
+    done = tripos("check", str(extend(folder, more, name=grouped)))
+    assert done.code == ExitCode.USAGE
+    assert "E0202" in done.err
+    assert "the group `big` of grouped 1.0.0 has a condition and labels of its own" in " ".join(done.err.split())
 
 
 def test_a_subset_of_the_release_is_drawn_from_its_scenarios_alone(folder: Path, once: Command) -> None:
