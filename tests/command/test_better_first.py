@@ -30,8 +30,6 @@ CALLS = {
 FIGURES: dict[str, Literal["higher", "lower"]] = {
     **{call: aggregate.better for call, aggregate in CALLS.items() if aggregate.better is not None},
     **{f"100 - {call}": "higher" if aggregate.better == "lower" else "lower" for call, aggregate in CALLS.items()},
-    "sum(right) / sum(item.points)": "higher",
-    "weighted_mean(right, item.points)": "higher",
 }
 SPEC = """benchmark guess "1.0.0" { languages en, headline NAMES }
 role candidate compared

@@ -10,11 +10,12 @@ from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.compiler.compiling import compile_text, plan_of
+from tests.compiler.compiling import compile_files, compile_text, plan_of
 from tests.lengths import sized
 from tests.warehouse.synthetic import Results
 from tripos_compiler.language.plan_diff import are_comparable
@@ -291,6 +292,31 @@ def test_every_figure_has_the_direction_that_follows_from_what_it_is_made_of() -
 """
     spec = SPEC.replace("  measure total ", f"{more}{measures}  measure total ", 1)
     plan = plan_of(compile_text(spec))
+    found = {measure.name: better_direction(plan, measure) for measure in plan.measures}
+    assert [(found[f"sums.m{place}"], figure) for place, (_, figure) in enumerate(figures)] == figures
+
+
+BY_ROWS = {
+    "higher": ("sum(right) / sum(q.points)", "100 * sum(right) / sum(q.points)", "sum(q.points) * mean(right)"),
+    None: ("sum(q.points) / sum(right)", "sum(right) / sum(q.debt)", "mean(right) + sum(q.points)"),
+}
+"""Figures with quantities of the rows, by the way in which they are better."""
+
+
+def test_a_positive_quantity_of_the_rows_leaves_a_direction_as_it_is(tmp_path: Path) -> None:
+    figures = [(way, figure) for way, figures in BY_ROWS.items() for figure in figures]
+    spec = """
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+dataset item from "items.jsonl" { question text, points integer, debt -5..5, answer text secret }
+scenario sums {
+  over item as q
+  ask reply by candidate { prompt "{{ q.question }}" }
+  score right = contains(reply.text, q.answer)
+"""
+    spec += "".join(f"  measure m{place} = {figure}\n" for place, (_, figure) in enumerate(figures)) + "}\n"
+    item = '{"question": "2 + 2", "points": 3, "debt": -1, "answer": "4"}\n'
+    plan = plan_of(compile_files(tmp_path, {"spec.tripos": spec, "items.jsonl": item}))
     found = {measure.name: better_direction(plan, measure) for measure in plan.measures}
     assert [(found[f"sums.m{place}"], figure) for place, (_, figure) in enumerate(figures)] == figures
 

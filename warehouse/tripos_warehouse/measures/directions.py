@@ -60,6 +60,8 @@ def better_direction(plan: Plan, measure: Measure) -> Literal["higher", "lower"]
     good = higher_is_better_scores(plan)
     signs: set[bool | None] = set()
     for figure, sign in signed_leaves(plan, measure.figure, True):
+        if sign is None and _factor(plan, figure) is not None:
+            continue  # no reply changes it
         declared = declared_aggregate(figure.function)
         is_of_good = figure.values[0] in good and not figure.of_condition and (declared.rises or declared.truth_only)
         if declared.better is None and (ranked or not is_of_good or sign is False):
@@ -80,9 +82,7 @@ def signed_leaves(plan: Plan, figure: Figure, sign: bool | None) -> Iterator[tup
         case Aggregate(of=inner, function=function) if inner is not None:
             yield from signed_leaves(plan, inner, sign if declared_aggregate(function).rises else None)
         case Measured(measure=name):
-            yield from signed_leaves(
-                plan, next(measure.figure for measure in plan.measures if measure.name == name), sign
-            )
+            yield from signed_leaves(plan, named(plan.measures, name).figure, sign)
         case Formula(values=values):
             for value, part_sign in zip(values, _signs(plan, figure, sign), strict=True):
                 yield from signed_leaves(plan, value, part_sign)
