@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
+import lzma
+import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pyarrow
 import pyarrow.feather
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
+from openpyxl import Workbook
 
 from tests.conftest import SHARED_DATA
 from tripos_compiler.source.inputs import DataError
@@ -242,6 +248,43 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, content:
     with pytest.raises(DataError) as error:
         read(tmp_path, name)
     assert words in f"{error.value.message} {error.value.hint}"
+
+
+TABLE = pyarrow.table({"q": ["x"] * 2_000})
+OTHER_KINDS: dict[str, Callable[[Path], object]] = {
+    "a gzip file": lambda path: path.write_bytes(gzip.compress(b"q\n1\n")),
+    "a bzip2 file": lambda path: path.write_bytes(bz2.compress(b"q\n1\n")),
+    "an xz file": lambda path: path.write_bytes(lzma.compress(b"q\n1\n")),
+    "a Parquet file": lambda path: pyarrow.parquet.write_table(TABLE, path, compression="none", use_dictionary=False),
+    "an Arrow file": lambda path: pyarrow.feather.write_feather(TABLE, path),
+    "an Excel workbook": lambda path: Workbook().save(path),
+    "a ZIP archive": lambda path: ZipFile(path, "w").writestr("a.csv", "q\n1\n"),
+    "a workbook of an old Excel": lambda path: path.write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)),
+    "an SQLite database": lambda path: sqlite3.connect(path).executescript("create table q (q); vacuum"),
+    "a PDF document": lambda path: path.write_bytes(b"%PDF-1.7\n%\xe2\xe3\n"),
+    "a web page": lambda path: path.write_text("\n<!DOCTYPE html>\n<html lang=en><td>q</td></html>"),
+    "a pointer of Git LFS": lambda path: path.write_text(
+        "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 7\n"
+    ),
+}
+"""Writers of files of each kind that has another name than it should."""
+
+
+@pytest.mark.parametrize("kind", OTHER_KINDS)
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.parquet", "a.arrow", "a.xlsx"])
+def test_a_file_of_another_kind_is_called_what_it_is(tmp_path: Path, kind: str, name: str) -> None:
+    OTHER_KINDS[kind](tmp_path / "file")
+    (tmp_path / "file").rename(tmp_path / name)
+    own = {"a.parquet": "a Parquet file", "a.arrow": "an Arrow file", "a.xlsx": "an Excel workbook"}
+    if own.get(name) == kind:
+        assert len(read(tmp_path, name)) == (0 if name == "a.xlsx" else len(TABLE))
+        return
+    with pytest.raises(DataError) as error:
+        read(tmp_path, name)
+    if (name, kind) == ("a.xlsx", "a ZIP archive"):  # a damaged workbook
+        assert error.value.message.startswith("cannot read a.xlsx")
+    else:
+        assert error.value.message.startswith(f"a.{name[2:]} is {kind}")
 
 
 def test_a_missing_file_says_where_it_was_looked_for(tmp_path: Path) -> None:

@@ -257,7 +257,7 @@ def _count_rows(
         return
     if cases.count == 0:
         span = (over or scenario).head
-        help_ = "look at `where`" if where is not None and loaded.rows else "the file is empty"
+        help_ = "look at `where`" if where is not None and loaded.rows else "its data has no row"
         fault = no_rows_of([loaded])
         program.diagnostics.error("E0603", "this scenario runs over no row", span, help=help_, fault=fault)
 

@@ -5,6 +5,7 @@ Reads every file and checks each column and value.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
@@ -305,7 +306,7 @@ class _Reading:
                 message = f"row {number} of {file.path}: `{field.name}` cannot be read exactly: {misfit.reason}"
             self._wrong_value(message, field, misfit.reason.help)
             return
-        value = str(misfit.value) if isinstance(misfit.value, Decimal) else repr(misfit.value)
+        value = _as_in_file(misfit.value)
         value = value if len(value) <= 60 else value[:57] + "…"
         message = f"row {number} of {file.path}: {value} is not `{misfit.expected}`"
         help_ = "fix the row, or the field's type"
@@ -324,7 +325,9 @@ class _Reading:
                 message = f"row {number} of {file.path}: {value} has more digits than `{field.name}` can keep"
                 help_ = "round it, or make the field `text`"
         elif _is_text(field) and isinstance(misfit.value, int | float | Decimal):
-            help_ = AS_TEXT if workbook else "put it in quotation marks, or fix the field's type"
+            typed = file.path.casefold().endswith(COLUMN_TYPED)
+            in_quotes = "put it in quotation marks, or fix the field's type"
+            help_ = AS_TEXT if workbook else "make the column text, or fix the field's type" if typed else in_quotes
         self._wrong_value(message, field, help_)
 
     def _wrong_value(self, message: str, field: DataField, help_: str) -> None:
@@ -333,6 +336,15 @@ class _Reading:
         self._error("E0305", message, *self.columns.places[field.name], help=help_, fault=fault)
 
 
+def _as_in_file(value: Any) -> str:
+    """Return a value as its file has it: JSON for what JSON has, a text in single quotation marks."""
+    if isinstance(value, str | bytes):
+        return repr(value)
+    return str(value) if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+COLUMN_TYPED = (".parquet", ".arrow", ".feather", ".ipc")
+"""The suffixes of files whose columns have types."""
 NUMBERS = ("integer", "number")
 DECIMAL_POINT = "."
 POINT_HELP = (

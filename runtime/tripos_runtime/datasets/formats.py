@@ -30,6 +30,7 @@ import orjson
 from tripos_compiler.diagnostics.text_format import encoding_of, to_utf8
 from tripos_compiler.language.exact_values import LONE, InexactJson, check_characters, exact_number, load_json
 from tripos_compiler.language.rows import DateCell, PointCell
+from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.inputs import DataError, LocatedText
 from tripos_runtime.datasets.trust import ReadLimits
 
@@ -414,6 +415,60 @@ DOCUMENT_SUFFIXES = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
 # Both as error messages list them.
 ROWS = ".jsonl, .json, .csv, .tsv, .parquet, .arrow, .feather or .xlsx"
 DOCUMENTS = ".json or .yaml"
+
+
+@dataclass(frozen=True)
+class _Signature:
+    """What a file is by its first bytes, whatever its name says."""
+
+    begins: re.Pattern[bytes]
+    kind: str
+    help: str
+    formats: tuple[str, ...] = ()
+    """The formats that such a file has."""
+
+
+def _signature(begins: bytes, kind: str, help_: str, *formats: str) -> _Signature:
+    return _Signature(re.compile(begins, re.DOTALL | re.IGNORECASE), kind, help_, formats)
+
+
+SIGNATURES = (
+    _signature(rb"\x1f\x8b\x08", "a gzip file", "add `.gz` to its name, or unpack it with `gunzip`"),
+    _signature(rb"\x28\xb5\x2f\xfd", "a Zstandard file", "add `.zst` to its name, or unpack it with `unzstd`"),
+    _signature(rb"BZh[1-9]1AY&SY", "a bzip2 file", "unpack it with `bunzip2`"),
+    _signature(rb"\xfd7zXZ\0", "an xz file", "unpack it with `unxz`"),
+    _signature(rb"PK\x03\x04.*\bxl/", "an Excel workbook", "let its name end in `.xlsx`", "xlsx"),
+    _signature(rb"PK\x03\x04", "a ZIP archive", "unpack it, and name the file that is in it", "xlsx"),
+    _signature(rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a workbook of an old Excel (.xls)", RESAVE),
+    _signature(rb"PAR1.*PAR1\Z", "a Parquet file", "let its name end in `.parquet`", "parquet"),
+    _signature(rb"ARROW1\0\0", "an Arrow file", "let its name end in `.arrow`", "arrow"),
+    _signature(
+        rb"SQLite format 3\0", "an SQLite database", "export its table as CSV: `sqlite3 -csv -header FILE QUERY`"
+    ),
+    _signature(rb"%PDF-\d", "a PDF document", "put its table into a spreadsheet, and save that as CSV"),
+    _signature(rb"\s*<(!doctype )?html\b", "a web page", "download the file itself: a link to it may ask for a login"),
+    _signature(
+        rb"version https://git-lfs\.github\.com/spec/", "a pointer of Git LFS, not the data", "fetch it: `git lfs pull`"
+    ),
+)
+"""Files that often have another name than they should."""
+ENDS = 1 << 12
+"""The number of bytes at either end of a file by which it is recognized."""
+
+
+def _check_signature(path: Path, shown: str, format_: str, limits: ReadLimits) -> None:
+    """Raise `DataError` if a file is of another kind than its format, by its first bytes: read as text, some of them
+    have rows."""
+    with opened(path, shown, limits) as file:
+        ends = file.read(ENDS)
+        if not is_packed(path) and (rest := path.stat().st_size - ENDS) > 0:
+            file.seek(max(ENDS, rest))
+            ends += file.read(ENDS)
+    found = next((each for each in SIGNATURES if each.begins.match(ends)), None)
+    if found is not None and format_ not in found.formats:
+        raise DataError(f"{shown} is {found.kind}", found.help)
+
+
 BROKEN = (OSError, EOFError, UnicodeDecodeError, zlib.error)
 """The errors that reading a damaged file may raise."""
 STANDARD = ReadLimits()
@@ -440,6 +495,7 @@ def _rows_in(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, A
         suffix = _format(path)
         if suffix not in ROW_SUFFIXES:
             raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {ROWS}")
+        _check_signature(path, shown, ROW_SUFFIXES[suffix], limits)
         match ROW_SUFFIXES[suffix]:
             case "json":
                 yield from _json(path, shown, limits)
@@ -464,6 +520,7 @@ def document_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Any:
         suffix = _format(path)
         if suffix not in DOCUMENT_SUFFIXES:
             raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {DOCUMENTS}")
+        _check_signature(path, shown, DOCUMENT_SUFFIXES[suffix], limits)
         text = read_all(path, shown, limits)
         if DOCUMENT_SUFFIXES[suffix] == "json":
             document = _json_document(text, shown)
