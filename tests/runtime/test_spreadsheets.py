@@ -49,6 +49,22 @@ def test_further_sheets_count_where_they_have_the_same_columns(tmp_path: Path) -
     assert read(book, tmp_path) == [{"q": "a"}, {"q": "b"}]
 
 
+def test_a_later_sheet_may_have_its_columns_in_another_order_but_not_miss_one(tmp_path: Path) -> None:
+    first = [["q", "answer", "points"], ["a", "b", 1]]
+    assert read(book_of(first=first, then=[["answer", "points", "q"], ["d", 2, "c"]]), tmp_path) == [
+        {"q": "a", "answer": "b", "points": 1},
+        {"q": "c", "answer": "d", "points": 2},
+    ]
+    book = book_of(first=first, then=[["q", "anwser", "points"], ["c", "d", 2]], other=[["q", "remark"], ["a", "good"]])
+    with pytest.raises(DataError) as caught:
+        read(book, tmp_path)
+    assert caught.value.message == (
+        "sheets `first` and `then` of a.xlsx do not have the same columns: only one has `answer`, `anwser`"
+    )
+    book["then"].sheet_state = "hidden"
+    assert read(book, tmp_path) == [{"q": "a", "answer": "b", "points": 1}]
+
+
 def test_hidden_sheets_do_not_count(tmp_path: Path) -> None:
     book = book_of(lists=[["q"], ["hidden"]], scores=[["q"], ["a"]])
     book["lists"].sheet_state = "hidden"

@@ -146,6 +146,8 @@ def _inside(value: Any) -> Iterable[Any]:
 
 MOST_ROWS = 2**20
 """The largest number of rows of a sheet in every spreadsheet program."""
+SHOWN_COLUMNS = 5
+"""The largest number of columns that an error lists."""
 SHOWN = "visible"
 """The state of a sheet that is not hidden."""
 LONGEST_REASON = 300
@@ -156,7 +158,8 @@ RESAVE = "open it in a spreadsheet program, and save it as .xlsx once more"
 
 def workbook_rows(path: Path, shown: str, most: int) -> Iterator[dict[str, Any]]:
     """Yield the rows of a workbook. They are those of its first visible sheet with columns, and of later ones with the
-    same columns; the first row of a sheet names its columns. Empty rows and columns are skipped; an empty cell is
+    same columns in any order; the first row of a sheet names its columns. A visible sheet with most of its columns, but not
+    the same, is an error: its rows would be missing in silence. Empty rows and columns are skipped; an empty cell is
     `None`, a date its text in ISO 8601, a formula its result. The parts of the workbook may have `most` bytes in total.
 
     `shown` is the file's name in messages. Raises `DataError`."""
@@ -186,14 +189,21 @@ def _sheet_rows(file: IO[bytes], same_file: IO[bytes], shown: str) -> Iterator[d
     # Row by row: whole columns may be formatted, a million cells each.
     values = load_workbook(file, read_only=True, data_only=True)
     formulas = load_workbook(same_file, read_only=True)
-    columns: list[str] | None = None
+    first: tuple[str, frozenset[str]] | None = None
     for sheet in values.worksheets:
         lines = sheet.iter_rows()
         head = [cell.value for cell in next(lines, ())]
         names = _names(head, f"{shown}, sheet {sheet.title}") if sheet.sheet_state == SHOWN else []
-        if any(names) and columns in (None, names):
-            columns = names
+        columns = frozenset(filter(None, names))
+        if not columns:
+            continue
+        title, wanted = first = first or (sheet.title, columns)
+        if columns == wanted:
             yield from _rows(lines, formulas[sheet.title], names, shown)
+        elif 2 * len(columns & wanted) > len(wanted):
+            odd = ", ".join(f"`{name}`" for name in sorted(columns ^ wanted)[:SHOWN_COLUMNS])
+            message = f"sheets `{title}` and `{sheet.title}` of {shown} do not have the same columns: only one has {odd}"
+            raise DataError(message, f"give both the same columns, or hide `{sheet.title}` if it is another table")
 
 
 def _names(line: Sequence[Any], where: str) -> list[str]:
