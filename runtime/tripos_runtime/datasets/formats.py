@@ -158,9 +158,10 @@ RESAVE = "open it in a spreadsheet program, and save it as .xlsx once more"
 
 def workbook_rows(path: Path, shown: str, most: int) -> Iterator[dict[str, Any]]:
     """Yield the rows of a workbook. They are those of its first visible sheet with columns, and of later ones with the
-    same columns in any order; the first row of a sheet names its columns. A visible sheet with most of its columns, but not
-    the same, is an error: its rows would be missing in silence. Empty rows and columns are skipped; an empty cell is
-    `None`, a date its text in ISO 8601, a formula its result. The parts of the workbook may have `most` bytes in total.
+    same columns in any order; the first row of a sheet names its columns. A visible sheet with most of its columns, but
+    not the same, is an error: its rows would be missing in silence. Empty rows and columns are skipped; an empty cell
+    is `None`, a date its text in ISO 8601, a formula its result. The parts of the workbook may have `most` bytes in
+    total.
 
     `shown` is the file's name in messages. Raises `DataError`."""
     try:
@@ -202,7 +203,8 @@ def _sheet_rows(file: IO[bytes], same_file: IO[bytes], shown: str) -> Iterator[d
             yield from _rows(lines, formulas[sheet.title], names, shown)
         elif 2 * len(columns & wanted) > len(wanted):
             odd = ", ".join(f"`{name}`" for name in sorted(columns ^ wanted)[:SHOWN_COLUMNS])
-            message = f"sheets `{title}` and `{sheet.title}` of {shown} do not have the same columns: only one has {odd}"
+            both = f"sheets `{title}` and `{sheet.title}` of {shown}"
+            message = f"{both} do not have the same columns: only one has {odd}"
             raise DataError(message, f"give both the same columns, or hide `{sheet.title}` if it is another table")
 
 
