@@ -228,8 +228,8 @@ class Table:
         return any(column.has_intervals for column in self.columns)
 
     def without_repeats(self) -> Table:
-        """Return the table with empty cells in place of repeated values of columns with `hides_repeats`. Below a separator
-        values are shown again."""
+        """Return the table with empty cells in place of repeated values of columns with `hides_repeats`. Values below a
+        separator are shown again."""
         if not any(column.hides_repeats for column in self.columns):
             return self
         columns: list[Column] = []
