@@ -423,8 +423,8 @@ def test_an_option_that_tables_have_no_use_for_is_refused(run: Path, tripos: Com
     assert tripos("report", "--tables", "--table", "main").code == 2
 
 
-def test_models_with_equal_figures_are_one_row_in_an_arm_alone(run: Path, tripos: Command) -> None:
-    """Elsewhere equal figures are chance, and models that are alike would be taken for one."""
+def test_models_that_are_asked_keep_their_rows_if_their_figures_are_equal(run: Path, tripos: Command) -> None:
+    """Equal figures are chance there, and models that are alike would be taken for one."""
     declared = """
 table kinds { rows q.kind, model, column 0 * mean(right) }
 table arms  { rows hint, model, column 0 * mean(right) }
@@ -432,4 +432,57 @@ table arms  { rows hint, model, column 0 * mean(right) }
     Path("tables.tripos").write_text(SPEC + declared, "utf-8")
     kinds, arms = tripos("report", "--spec", "tables.tripos", "--tables", "--format", "json").data["tables"]
     assert [row["model"] for row in kinds["rows"]] == [*MODELS, *MODELS]
-    assert [row["model"] for row in arms["rows"]] == ["all models", "all models"]
+    assert [row["model"] for row in arms["rows"]] == [*MODELS, *MODELS]
+
+
+UNTAUGHT = """
+benchmark lessons "1.0.0" { languages en }
+role teacher compared
+role student
+arm lesson { none, told }
+dataset item from "items.jsonl" { text text, kind text, answer 0..9 secret }
+scenario sit {
+  arms lesson
+  over item as q
+  ask told by teacher when lesson == told { prompt "Teach something." }
+  ask reply by student {
+    system "{{ told.text }}" when lesson == told
+    prompt "{{ q.text }}?"
+    returns { answer 0..9 }
+  }
+  score right = abs(reply.answer - q.answer) < 4
+  measure accuracy = mean(right) by lesson
+  measure by_kind  = mean(right) by lesson, q.kind
+}
+table outer { rows lesson, model, column sit.accuracy }
+table inner { rows model, lesson, column sit.accuracy, published { | model | lesson | sit.accuracy |
+  | mock/careless | told | 0.5 |
+  | .             | none | 0.4 |
+} }
+table kinds { rows q.kind, model, column sit.by_kind[lesson: told] }
+"""
+
+
+def test_models_that_are_not_asked_in_an_arm_are_one_row_before_all_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [{"text": f"{n} plus {n}", "kind": ("sum", "part")[n % 2], "answer": n % 10} for n in range(8)]
+    Path("items.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    Path("spec.tripos").write_text(UNTAUGHT, "utf-8")
+    done = tripos("run", "spec.tripos", "--model", "mock/careful:a,mock/careless", "--role", "student=mock/careful")
+    assert done.code == 0, done.err
+    outer, inner, kinds = tripos("report", "--tables", "--format", "json").data["tables"]
+    taught = ["mock/careful:a", "mock/careless"]
+    assert [(row["lesson"], row["model"]) for row in outer["rows"]] == [
+        ("none", "all models"),
+        *(("told", model) for model in taught),
+    ]
+    own = [("all models", "none"), *((model, "told") for model in taught)]
+    assert [(row["model"], row["lesson"]) for row in inner["rows"]] == [*own, ("mock/careless", "told"), ("—", "none")]
+    # A field is a key by its own name, and below the heading of published figures a key is shown again.
+    assert kinds["columns"][0]["heading"] == "kind"
+    text = tripos("report", "--table", "outer").out
+    assert text.count("all models") == 1
+    lines = tripos("report", "--table", "inner").out.splitlines()
+    assert lines[lines.index("-- Published:") + 1].split() == ["mock/careless", "told", "0.500"]

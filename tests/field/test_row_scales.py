@@ -230,6 +230,54 @@ def test_people_and_files_give_marks_on_the_scale_of_the_row(
     assert "not in 0..4" in done.out + done.err
 
 
+def test_judges_have_the_share_of_their_marks_at_the_ends_of_the_scale_of_each_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("exam.jsonl").write_text("".join(json.dumps(row) + "\n" for row in judged_rows()), "utf-8")
+    Path("exam.tripos").write_text(JUDGED, "utf-8")
+    roles = ("--role", "judge=mock/noisy")
+    assert tripos("run", "exam.tripos", "--model", "mock/careful,mock/careless", *roles).code == 0
+    query = "select item.fields ->> '$.points' as points, value from exam.scores as score join exam.items as item"
+    query += " using (item_id) where score.metric = 'marks' and value is not null"
+    assert tripos("sql", query, "-o", "marks.json").code == 0
+    marks = [(float(row["points"]), row["value"]) for row in json.loads(Path("marks.json").read_text("utf-8"))]
+    told = {metric["metric"]: metric["raters"][0] for metric in tripos("judges", "--json").data["metrics"]}
+    assert told["marks"]["n"] == len(marks) > 5
+    assert told["marks"]["lowest"] == pytest.approx(sum(value == 0 for _, value in marks) / len(marks))
+    assert told["marks"]["highest"] == pytest.approx(sum(value == points for points, value in marks) / len(marks))
+
+
+@pytest.mark.parametrize(
+    ("scorer", "score", "sentence"),
+    [
+        (
+            'scorer reward(reply: text) by judge { prompt "{{ reply }}", gives reward }',
+            "reward(reply.text)",
+            "no share at the ends of a scale: the scores of a rater have none",
+        ),
+        (
+            'scorer part(says: text, most: integer) by judge { prompt "{{ says }}", gives 0..most }',
+            "part(c.says, c.points) / 2 each c in q.parts",
+            "no score is that of a judge or a person alone: `judgements` has the verdicts behind computed scores",
+        ),
+    ],
+)
+def test_what_judges_lack_is_said(
+    scorer: str, score: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("exam.jsonl").write_text("".join(json.dumps(row) + "\n" for row in judged_rows()), "utf-8")
+    head, rest = JUDGED.split("scorer mark")
+    scenario = rest[rest.index("scenario") :].split("  score")[0]
+    text = f"{head}{scorer}\n{scenario}  score value = {score}\n}}\nmeasure m = mean(value)\n"
+    Path("exam.tripos").write_text(text.replace("panel with people", ""), "utf-8")
+    judge_model = "mock/reward" if "reward" in scorer else "mock/fair"
+    done = tripos("run", "exam.tripos", "--model", "mock/careful", "--role", f"judge={judge_model}")
+    assert done.code == 0, done.err
+    assert sentence in " ".join(tripos("judges").out.split())
+
+
 class Ranges:
     def __init__(self, **ranges: Interval) -> None:
         self.ranges = ranges

@@ -22,6 +22,7 @@ from tripos_warehouse.store.store import Store
             for name in ("f1", "precision", "recall")
             for setting in ("micro", "macro")
         ],
+        *[(f"{name}(answer.sort, item.sort, classes: gold)", "gold") for name in ("f1", "precision", "recall")],
         ("f1(answer.sort, item.sort, average: binary, positive: b)", "binary"),
         ("balanced_accuracy(answer.sort, item.sort)", "balanced"),
         ("mcc(answer.sort, item.sort)", "mcc"),
@@ -41,6 +42,9 @@ def test_it_is_the_figure_of_scikit_learn(  # type: ignore[no-untyped-def]
     match setting:
         case "balanced":
             expected = metrics.balanced_accuracy_score(truth, said)
+        case "gold":
+            score = getattr(metrics, f"{measure.partition('(')[0]}_score")
+            expected = score(truth, said, average="macro", labels=np.unique(truth))
         case "mcc":
             expected = metrics.matthews_corrcoef(truth, said)
         case "binary":

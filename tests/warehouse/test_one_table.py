@@ -226,6 +226,17 @@ def test_every_format_says_what_stands_out_and_names_the_groups(table: Table) ->
     assert latex.count(r"\cmidrule(lr)") == len(named)
 
 
+def test_a_heading_above_columns_that_are_narrower_is_shown_whole() -> None:
+    groups = (("Knowledge", "F"), ("Difficulty in points", "A"), ("Difficulty in points", "B"))
+    narrow = [
+        Column(f"{group}: {name}", (0.5,), "number", heading=name, is_name=True, group=group) for group, name in groups
+    ]
+    table = Table((Column("model", ("m",)), *narrow))
+    lines = RENDERERS["text"]([table], RenderOptions(width=80)).splitlines()
+    assert lines[0].split("  ") == ["", "", "", " Knowledge", "Difficulty in points"]
+    assert len(lines[2]) == len(lines[3]) == len(lines[0]) == len("model  Knowledge  Difficulty in points")
+
+
 @given(tables())
 def test_rows_of_latex_and_markdown_have_as_many_cells_as_their_heading(table: Table) -> None:
     lines = [line for line in RENDERERS["md"]([table], RenderOptions()).splitlines() if line.startswith("|")]

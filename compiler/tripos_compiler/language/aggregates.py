@@ -425,9 +425,10 @@ _TRIES = AggregateParameter("tries", "word", False, ("every", "first"), "every")
 _CONVERSATIONS = AggregateParameter("conversations", "word", False, ("each", "best"), "each")
 _AVERAGE = AggregateParameter("average", "word", False, ("micro", "macro", "binary", "samples"), "macro")
 _POSITIVE = AggregateParameter("positive", "word", required=False)
+_AVERAGED = AggregateParameter("classes", "word", False, ("all", "gold"), "all")
 _LEVEL = AggregateParameter("level", "word", False, ("nominal", "ordinal", "interval"), "interval", of_names="nominal")
 _MODELS = AggregateParameter("models", "word", False, ("each", "together"), "each")
-_CLASSES = (_VALUES, _GOLD, _AVERAGE, _POSITIVE)
+_CLASSES = (_VALUES, _GOLD, _AVERAGE, _POSITIVE, _AVERAGED)
 
 _SHARE = between(0.0, 1.0)
 _BOTH_WAYS = between(-1.0, 1.0)
@@ -436,9 +437,10 @@ _ALSO_PAIRED = ("skip", "zero", "fail", "paired")
 
 _AVERAGES = (
     "`micro` counts all items alike; `macro` takes the mean over the classes that occur, in `values` or in `gold`, and "
-    "a class that is never right counts 0, as in scikit-learn; `binary` looks at `positive` alone (true, where values "
-    "are true or false); `samples` takes the mean over items that are sets, where two empty sets count 1. An item may "
-    "have several classes, as a set or a list, each of which counts once"
+    "a class that is never right counts 0, as in scikit-learn; with `classes: gold` it is the mean over those that "
+    "occur in `gold`, so that a class that is only said is none of them; `binary` looks at `positive` alone (true, "
+    "where values are true or false); `samples` takes the mean over items that are sets, where two empty sets count 1. "
+    "An item may have several classes, as a set or a list, each of which counts once"
 )
 _CLASSIFIED = "van Rijsbergen, Information Retrieval, 1979; averages as in Sokolova and Lapalme, 2009"
 
@@ -643,8 +645,8 @@ _ALL: tuple[AggregateFunction, ...] = (
         "balanced_accuracy",
         (_VALUES, _GOLD),
         "the mean, over the classes that occur in `gold`, of the share of their items that is right: the recall of "
-        "each class, whatever its size. A class that is only said counts 0 in `recall` with `average: macro`, and "
-        "nothing here. A constant answer has 0.5 of two classes, and 1 / n of n",
+        "each class, whatever its size, as `recall` with `classes: gold`. A constant answer has 0.5 of two classes, "
+        "and 1 / n of n",
         "Brodersen et al., The Balanced Accuracy and Its Posterior Distribution, 2010; of several classes as "
         "scikit-learn computes it",
         _SHARE,

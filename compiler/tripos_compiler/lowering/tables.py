@@ -46,7 +46,9 @@ CLAUSES = tuple(constructs_in("table"))
 SIGNIFICANCE = 0.05
 """Level at which `mark significant` tests by default, as boards do."""
 HOLES = ("", ".", "-", "—")
-"""Cells of published figures without a number."""
+"""Cells of published figures without a number, or without a value of a key."""
+NO_KEY = "—"
+"""A key without a value, such as the model of a figure of all models."""
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
@@ -462,7 +464,7 @@ def _with_published(
     published: dict[tuple[str, ...], dict[str, float]] = {}
     good = None not in names.values() and _are_different(reading, table, names, headings, header, body)
     for row in body:
-        labels = tuple(cell.text for cell in row.cells[:width])
+        labels = tuple(NO_KEY if cell.text in HOLES else cell.text for cell in row.cells[:width])
         for heading, cell in zip(header.cells[width:], row.cells[width:], strict=True):
             keys, line = ((heading.text,), names[labels[0]]) if table.transposed else (labels, names[heading.text])
             number = _number(reading, table, line, cell)

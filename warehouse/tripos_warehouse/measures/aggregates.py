@@ -405,19 +405,20 @@ def f1(leaf: LeafRows) -> FigureTables:
 @implements("balanced_accuracy")
 def balanced_accuracy(leaf: LeafRows) -> FigureTables:
     """Return the tables of the mean recall of the classes that occur among the expected values."""
-    return _class_ratio(leaf, "tp", "tp + fn", average="macro", classes="truth")
+    return _class_ratio(leaf, "tp", "tp + fn", average="macro", classes="gold")
 
 
 def _class_ratio(
-    leaf: LeafRows, over: str, under: str, average: str | None = None, classes: str = "predicted || truth"
+    leaf: LeafRows, over: str, under: str, average: str | None = None, classes: str | None = None
 ) -> FigureTables:
     """Return the tables of a ratio of sums of true positives, false positives and false negatives (`tp`, `fp`, `fn`).
 
     `over` and `under` are the SQL of numerator and denominator. `average`, by default the setting of that name, is
     `binary` (one class), `micro` (sums over classes), `macro` (mean of the ratios of classes) or `samples` (mean of the
-    ratios of replies). `classes` is the SQL of the classes that a reply counts for.
+    ratios of replies). `classes`, by default the setting of that name, are those of a macro average: `all` that occur,
+    or those that occur in `gold`.
     """
-    average = average or leaf.setting("average")
+    average, classes = average or leaf.setting("average"), classes or leaf.setting("classes")
     pairs = leaf.pairs()
     used = "gold is not null" if leaf.missing == "zero" else '"has value"'
     class_rows = leaf.parts.add(
@@ -441,12 +442,12 @@ group by {leaf.by}""",
     of_classes = leaf.parts.add(
         "rows",
         f"""select {leaf.by}, cluster_id{", class" if group else ""},
-  sum({over}) as "over", sum({under}) as "under"
+  sum({over}) as "over", sum({under}) as "under", sum(tp + fn) as "expected"
 from (
   select *, (list_contains(predicted, class) and list_contains(truth, class))::integer as tp,
     (list_contains(predicted, class) and not list_contains(truth, class))::integer as fp,
     (not list_contains(predicted, class) and list_contains(truth, class))::integer as fn
-  from (select *, unnest(list_distinct({classes})) as class from {class_rows} where used)
+  from (select *, unnest(list_distinct(predicted || truth)) as class from {class_rows} where used)
 ){class_filter}
 group by {leaf.by}, cluster_id{", class" if group else ""}""",
     )
@@ -455,7 +456,7 @@ group by {leaf.by}, cluster_id{", class" if group else ""}""",
         f"""select {leaf.by}{", class" if group else ""}, sum("over") as "over", sum("under") as "under",
   count(*) filter ("under" > 0) as "items of class"
 from {of_classes}
-group by {leaf.by}{", class" if group else ""}""",
+group by {leaf.by}{", class" if group else ""}{' having sum("expected") > 0' if group and classes == "gold" else ""}""",
     )
     class_ratio = 'r."over" / nullif(r."under", 0)'
     # Without rows there is no class, and the mean over no classes is undefined, not 0.

@@ -15,7 +15,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
-from tripos_compiler.plan import VERDICT, Grade, Plan, Scorer, Verdict
+from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.language.references import names_in
+from tripos_compiler.language.row_scales import scale_arguments, scorer_in_case
+from tripos_compiler.plan import VERDICT, Grade, IntegerType, Plan, Scorer, Verdict
 from tripos_warehouse import sql
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.statistics.estimate import Estimate
@@ -62,17 +65,50 @@ class GradedScore(NamedTuple):
 def graded_scores(connection: Connection, plan: Plan) -> dict[MetricKey, list[GradedScore]]:
     """Return the scores by judges and people, by scorer and metric; for several rounds, that of the last."""
     scores: dict[MetricKey, list[GradedScore]] = defaultdict(list)
+    scales = _row_scales(connection, plan)
     rows = connection.execute(
-        f"""select score.scorer, score.metric::varchar, score.evaluator,
+        f"""select score.scorer, score.metric::varchar, any_value(score.item_id), score.evaluator,
           concat_ws(' ', score.sample_id, score.element_place), any_value(score.cluster_id),
           any_value(score.model), arg_max(score.value, coalesce(score.round, 0)), any_value(score.low),
           any_value(score.high), any_value(score.fingerprint)
         from {sql.name(plan.benchmark.name)}.scores as score
-        where score.evaluator is not null and score.value is not null group by 1, 2, 3, 4 order by 1, 2, 3, 4"""
+        where score.evaluator is not null and score.value is not null
+        group by score.scorer, score.metric, score.evaluator, score.sample_id, score.element_place
+        order by 1, 2, 4, 5"""
     )
-    for scorer, metric, *score in rows.fetchall():
-        scores[scorer, metric].append(GradedScore(*score))
+    for scorer, metric, item, *columns in rows.fetchall():
+        score = GradedScore(*columns)
+        low, high = scales.get((score.fingerprint, item), (score.low, score.high))
+        scores[scorer, metric].append(score._replace(low=low, high=high))
     return dict(scores)
+
+
+def _row_scales(connection: Connection, plan: Plan) -> dict[tuple[str, str], tuple[int, int]]:
+    """Return the scales that rows give, as in `gives 0..points`, by the fingerprint of the score and the item. Those of
+    single elements of a list, which no item gives, are left out."""
+    scorers = {scorer.name: scorer for scorer in plan.scorers if scorer.maximum is not None}
+    grades = {
+        (scenario.name, step.fingerprint): (scorers[step.scorer], step.args, scenario.rows.alias)
+        for scenario in plan.scenarios
+        for step in scenario.steps
+        if isinstance(step, Grade) and step.scorer in scorers and scenario.rows is not None
+        if set().union(*map(names_in, scale_arguments(scorers[step.scorer], step.args).values()))
+        <= {scenario.rows.alias}
+    }
+    if not grades:
+        return {}
+    items = connection.execute(f"select scenario::varchar, item_id, fields from {sql.name(plan.benchmark.name)}.items")
+    scales: dict[tuple[str, str], tuple[int, int]] = {}
+    for scenario, item, text in items.fetchall():
+        for (name, fingerprint), (scorer, args, alias) in grades.items():
+            if name == scenario:
+                try:
+                    gives = scorer_in_case(scorer, args, {alias: orjson.loads(text)}).gives
+                except Unavailable:  # the score of a row without a scale is missing
+                    continue
+                assert isinstance(gives, IntegerType) and gives.low is not None and gives.high is not None
+                scales[fingerprint, item] = gives.low, gives.high
+    return scales
 
 
 def repeated_scorers(plan: Plan) -> frozenset[str]:
@@ -476,7 +512,7 @@ def _uses(scores: Sequence[GradedScore], raters: Sequence[str]) -> tuple[RaterUs
     uses = []
     for place, rater in enumerate(raters):
         own = [score for score in scores if score.evaluator == rater]
-        values, ends = [score.value for score in own], (own[0].low, own[0].high)
+        values = [score.value for score in own]
         alone = Estimate.undefined("nobody else scored the same replies")
         uses.append(
             RaterUse(
@@ -485,12 +521,18 @@ def _uses(scores: Sequence[GradedScore], raters: Sequence[str]) -> tuple[RaterUs
                 fmean(values),
                 stdev(values) if len(values) > 1 else None,
                 len(set(values)),
-                None if ends[0] is None else fmean(value <= ends[0] for value in values),
-                None if ends[1] is None else fmean(value >= ends[1] for value in values),
+                _share([None if score.low is None else score.value <= score.low for score in own]),
+                _share([None if score.high is None else score.value >= score.high for score in own]),
                 severities[place] if severities else alone,
             )
         )
     return tuple(uses)
+
+
+def _share(at_end: Sequence[bool | None]) -> float | None:
+    """Return the share of scores at an end of their scale; None if one of them has none."""
+    known = [value for value in at_end if value is not None]
+    return fmean(known) if known and len(known) == len(at_end) else None
 
 
 def _matrix(scores: Sequence[GradedScore], raters: Sequence[str]) -> tuple[list[list[float | None]], list[str]]:
@@ -510,11 +552,8 @@ def _calibration(
 ) -> Calibration:
     """Return how a judge's scores compare with people's grades of the same replies."""
     judge_scores = [score for score in scores if score.evaluator == judge and score.reply in people_grades]
-    low, high = (
-        (0.0, 1.0)
-        if _is_binary(plan, scorer)
-        else next(((judge_score.low, judge_score.high) for judge_score in judge_scores), (None, None))
-    )
+    scales = {(score.low, score.high) for score in judge_scores}
+    low, high = (0.0, 1.0) if _is_binary(plan, scorer) else scales.pop() if len(scales) == 1 else (None, None)
     are_on_scale = (
         low is not None
         and high is not None

@@ -15,6 +15,7 @@ from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.errors import TriposError
 from tripos_compiler.language.figures import is_pooled, measures_of
+from tripos_compiler.language.references import roles_called
 from tripos_compiler.plan import (
     Formula,
     Labels,
@@ -366,21 +367,41 @@ class _Arrangement:
         return replace(line, group=group, heading=" · ".join(filter(None, (title, *labels))))
 
     def _same_for_all_models(self, lines: Sequence[_Line], own: Sequence[Key]) -> tuple[list[_Line], list[Key]]:
-        """Return the lines and keys with one key in place of those of several models with equal figures in an arm, such
-        as the results of a student whom none of them taught. Elsewhere equal figures are chance."""
-        arms = {arm.name for arm in self.plan.arms}
-        if self.table.keys[-1] != MODEL or not arms & set(self.table.keys):
+        """Return the lines and keys with one key in place of those of several models with equal figures under
+        conditions in which none of them is asked, such as the results of a student whom nobody taught. Elsewhere equal
+        figures are chance. If `model` is not the last key, these keys come first."""
+        if MODEL not in self.table.keys:
             return list(lines), list(own)
+        at = self.table.keys.index(MODEL)
         same: dict[Key, Key] = {}
-        for outer in dict.fromkeys(key[:-1] for key in own):
-            keys = [key for key in own if key[:-1] == outer]
-            if len(keys) > 1 and all(len({_shown(line.cells.get(key)) for key in keys}) == 1 for line in lines):
-                same |= dict.fromkeys(keys, (*outer, self._word(ALL_MODELS)))
+        for others in dict.fromkeys((*key[:at], *key[at + 1 :]) for key in own):
+            keys = [key for key in own if (*key[:at], *key[at + 1 :]) == others]
+            alike = all(len({_shown(line.cells.get(key)) for key in keys}) == 1 for line in lines)
+            if len(keys) > 1 and alike and not self._asks_models(self._place_of_key(keys[0])):
+                same |= dict.fromkeys(keys, (*others[:at], self._word(ALL_MODELS), *others[at:]))
         merged = [
             replace(line, cells={same.get(key, key): estimate for key, estimate in line.cells.items()})
             for line in lines
         ]
-        return merged, list(dict.fromkeys(same.get(key, key) for key in own))
+        kept = list(dict.fromkeys(same.get(key, key) for key in own))
+        if at < len(self.table.keys) - 1:
+            kept.sort(key=lambda key: key not in same.values())
+        return merged, kept
+
+    def _place_of_key(self, key: Key) -> Place:
+        return dict(zip(self.table.keys, key, strict=True))
+
+    def _asks_models(self, place: Place) -> bool:
+        """Return true if a compared model replies or judges under the arms of a place, in any scenario."""
+        compared = {role.name for role in self.plan.roles if role.kind == "compared"}
+        judges = {scorer.name: scorer.role for scorer in self.plan.scorers}
+        return any(
+            compared & {*roles_called(step), judges.get(getattr(step, "scorer", ""))}
+            for scenario in self.plan.scenarios
+            for treatment in scenario.treatments
+            if all(_text(place[arm]) == condition for arm, condition in treatment.arms.items() if arm in place)
+            for step in treatment.steps
+        )
 
     # Differences
 
@@ -429,7 +450,7 @@ class _Arrangement:
 
     def _keeps_value(self, key: Key) -> bool:
         """Return true if a key has its value where others have differences: the reference, and all models together."""
-        return self._is_reference(key) or key[-1] == self._word(ALL_MODELS)
+        return self._is_reference(key) or self._word(ALL_MODELS) in key
 
     def _place_of(self, line: _Line, key: Key) -> Place:
         return dict(zip((*line.figure.spread, *self.table.keys), (*line.values, *key), strict=True))
@@ -612,11 +633,13 @@ class _Arrangement:
         return (*labels, *figures)
 
     def _key_heading(self, name: str) -> str:
-        return (
-            self._word(MODEL)
-            if name == MODEL
-            else dimension_heading(self.plan, name, self.language or self.plan.benchmark.languages[0])
-        )
+        """Return the heading of a key. A field is called by its name alone, without that of its row."""
+        if name == MODEL:
+            return self._word(MODEL)
+        bare = name.rpartition(".")[2]
+        if bare not in [other.rpartition(".")[2] for other in self.table.keys if other != name]:
+            name = bare
+        return dimension_heading(self.plan, name, self.language or self.plan.benchmark.languages[0])
 
     def _key_group(self, key: Key) -> str | None:
         outer = [self._label(name, value) for name, value in zip(self.table.keys[:-1], key, strict=False)]

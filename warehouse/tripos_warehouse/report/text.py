@@ -651,7 +651,10 @@ def render_judges(report: JudgeReport, plan: Plan, width: int, table_width: int)
     for threshold in report.thresholds:
         lines += ["", *_threshold(threshold, width)]
     if not report.metrics:
-        lines.append(wrapped(localized("no judge and no person scored a reply of this run"), width))
+        text = "no judge and no person scored a reply of this run"
+        if plan.scorers:
+            text = "no score is that of a judge or a person alone: `judgements` has the verdicts behind computed scores"
+        lines.append(wrapped(localized(text), width))
     elif not report.people:
         text = "nobody graded these replies: `tripos annotate` asks people, by whom judges are calibrated"
         lines += ["", wrapped(localized(text), width)]
@@ -682,7 +685,13 @@ def _before(metric: JudgedMetric, part: str, width: int) -> Iterator[str]:
 
 
 def _after(metric: JudgedMetric, part: str, width: int) -> Iterator[str]:
-    """Yield why the table of panels has no intervals."""
+    """Yield why values of a part are missing: shares at the ends of a scale, intervals of panels, calibrations."""
+    if part == "raters" and any(rater.lowest is None or rater.highest is None for rater in metric.raters):
+        yield wrapped(localized("no share at the ends of a scale: the scores of a rater have none"), width)
+    if part == "calibration":
+        reasons = (calibration.reason for calibration in metric.calibrations.values())
+        for reason in dict.fromkeys(filter(None, reasons)):
+            yield wrapped(localized(reason), width)
     if part == "panel" and metric.panel is not None and metric.panel.reason is None:
         first = metric.panel.designs[0]
         why = next((estimate.reason for estimate in (first.relative, first.absolute) if estimate.reason), None)

@@ -228,11 +228,12 @@ class Table:
         return any(column.has_intervals for column in self.columns)
 
     def without_repeats(self) -> Table:
-        """Return the table with empty cells in place of repeated values of columns with `hides_repeats`."""
+        """Return the table with empty cells in place of repeated values of columns with `hides_repeats`. Values below a
+        separator are shown again."""
         if not any(column.hides_repeats for column in self.columns):
             return self
         columns: list[Column] = []
-        hidden = [row > 0 for row in range(self.height)]
+        hidden = [row > 0 and row not in self.separators for row in range(self.height)]
         for column in self.columns:
             if column.hides_repeats:
                 cells = column.cells

@@ -105,12 +105,14 @@ class TextColumn:
     fold: bool = True
     most: int | None = None
     """The maximum width."""
+    extra: int = 0
+    """Cells that the full width has beside its texts, for a heading above several columns."""
 
     @cached_property
     def width(self) -> int:
-        """The full width: that of the widest text or line of the heading, and at most `most`."""
+        """The full width: that of the widest text or line of the heading, and at most `most`; and `extra`."""
         widest = max(map(cell_len, (*self.heading.split("\n"), *self.cells)))
-        return widest if self.most is None else min(widest, self.most)
+        return (widest if self.most is None else min(widest, self.most)) + self.extra
 
     @cached_property
     def least(self) -> int:
@@ -123,7 +125,7 @@ class TextColumn:
     def needed(self) -> int:
         """The least width at which the column is easy to read: its words are not broken."""
         if self.right:
-            return self.width
+            return self.width - self.extra
         longest = max((cell_len(word) for cell in self.cells for word in cell.split()), default=0)
         return min(self.width, max(LABEL_ROOM, min(longest, WORD_ROOM)))
 
@@ -360,8 +362,15 @@ def _shown(table: Table, step: _Step) -> list[Column]:
 
 def _text_columns(table: Table, step: _Step) -> list[TextColumn]:
     """Return the columns of a form as texts."""
-    letters = _letters(table) if step.letters else {}
-    return [_text_column(column, step.interval, letters.get(column.key)) for column in _shown(table, step)]
+    letters, shown = _letters(table) if step.letters else {}, _shown(table, step)
+    columns = [_text_column(column, step.interval, letters.get(column.key)) for column in shown]
+    at = 0
+    for name, count in replace(table, columns=tuple(shown)).groups:
+        room = sum(column.width for column in columns[at : at + count]) + len(GAP) * (count - 1)
+        if name is not None and (lacking := cell_len(name) - room) > 0:
+            columns[at] = replace(columns[at], extra=lacking)
+        at += count
+    return columns
 
 
 def _text_column(column: Column, interval: Interval, letter: str | None) -> TextColumn:

@@ -427,8 +427,12 @@ def _misfit_of_column_kind(function: AggregateFunction, scored: Operand, place: 
 
 
 def _settings_fit(reading: FigureContext, arguments: Arguments, type_: Type) -> bool:
-    """Return true if `average` and `positive` fit the type of the values; otherwise report it."""
+    """Return true if `average`, `positive` and `classes` fit the type of the values; otherwise report it."""
     average, positive = arguments.named.get("average"), arguments.named.get("positive")
+    if "classes" in arguments.named and average not in (None, "macro"):
+        message = "`classes` says what `average: macro` is the mean over"
+        reading.error("E0303", message, arguments.places["classes"], "write `average: macro`, or leave `classes` out")
+        return False
     if average == "samples" and type_.kind not in ("set", "list"):
         message = f"`samples` is taken over items that are sets, and these are `{type_notation(type_)}`"
         reading.error("E0303", message, arguments.places["average"], "write `micro` or `macro`")
