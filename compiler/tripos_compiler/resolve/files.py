@@ -474,8 +474,8 @@ class ReleaseImporter:
             self.program.diagnostics.error("E0914", message, where, help=f"see: tripos verify {release.folder}")
             return None
         statements, uses = self.files.load(source)
-        for read in self.program.sources[first:]:
-            self.program.released[read.path] = release
+        for source_file in self.program.sources[first:]:
+            self.program.released[source_file.path] = release
         for statement in statements:
             if statement.construct == "benchmark" and (locale := locale_of(self.program, statement)) is not None:
                 self.program.numbers_in[release.name] = locale

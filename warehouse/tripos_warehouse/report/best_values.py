@@ -67,10 +67,10 @@ class ModelTests:
     def difference(self, cell: Cell, first: str, second: str) -> Estimate | None:
         """Return how far a model is above another one in a cell; None if one of them has no value."""
         texts = tuple(map(text_of, cell))
-        if (cached := self.differences.get((texts, first, second))) is not None:
-            return cached
-        cached = self.differences.get((texts, second, first))
-        return None if cached is None else negated(cached)
+        if (estimate := self.differences.get((texts, first, second))) is not None:
+            return estimate
+        estimate = self.differences.get((texts, second, first))
+        return None if estimate is None else negated(estimate)
 
     def p_value(self, cell: Cell, first: str, second: str) -> float | None:
         """Return the corrected p-value of two models in a cell; None if nothing distinguishes them."""
