@@ -21,7 +21,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 from uuid import UUID
 from zipfile import ZipFile
 
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet
 
 
+RowReader = Callable[[Path, str, ReadLimits], Iterator[dict[str, Any]]]
+"""Yields the records of a file, whose name in messages is the text."""
+ReaderT = TypeVar("ReaderT")
 PACKED = (".gz", ".zst")
 """The suffixes of compressed files."""
 PIECE = 2**20
@@ -400,20 +403,6 @@ def shortest_decimal(value: float | None, bits: int) -> float | None:
     return float(str((np.float32 if bits == 32 else np.float16)(value)))
 
 
-ROW_SUFFIXES = {
-    **dict.fromkeys((".jsonl", ".json", ".ndjson"), "json"),
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".parquet": "parquet",
-    **dict.fromkeys((".arrow", ".feather", ".ipc"), "arrow"),
-    ".xlsx": "xlsx",
-}
-"""The formats of files with records, by suffix."""
-DOCUMENT_SUFFIXES = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
-"""The formats of documents, by suffix."""
-# Both as error messages list them.
-ROWS = ".jsonl, .json, .csv, .tsv, .parquet, .arrow, .feather or .xlsx"
-DOCUMENTS = ".json or .yaml"
 BROKEN = (OSError, EOFError, UnicodeDecodeError, zlib.error)
 """The errors that reading a damaged file may raise."""
 STANDARD = ReadLimits()
@@ -437,22 +426,7 @@ def rows_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Iterator[d
 def _rows_in(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any]]:
     try:
         check_size(path, shown, limits)
-        suffix = _format(path)
-        if suffix not in ROW_SUFFIXES:
-            raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {ROWS}")
-        match ROW_SUFFIXES[suffix]:
-            case "json":
-                yield from _json(path, shown, limits)
-            case "csv":
-                yield from delimited_rows(lambda: opened(path, shown, limits), shown, most=limits.whole_bytes)
-            case "tsv":
-                yield from delimited_rows(lambda: opened(path, shown, limits), shown, "\t", most=limits.whole_bytes)
-            case "parquet":
-                yield from _parquet(path, shown, limits)
-            case "arrow":
-                yield from _arrow(path, shown)
-            case "xlsx":
-                yield from workbook_rows(path, shown, limits.whole_bytes)
+        yield from _reader(path, shown, ROW_READERS)(path, shown, limits)
     except BROKEN as error:
         raise _broken(path, shown, error) from error
 
@@ -461,14 +435,9 @@ def document_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Any:
     """Return the content of a JSON or YAML file. A mapping with a repeated name becomes a list of mappings with one
     name each, so that no value is lost. Raises `DataError`."""
     try:
-        suffix = _format(path)
-        if suffix not in DOCUMENT_SUFFIXES:
-            raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {DOCUMENTS}")
+        read = _reader(path, shown, DOCUMENT_READERS)
         text = read_all(path, shown, limits)
-        if DOCUMENT_SUFFIXES[suffix] == "json":
-            document = _json_document(text, shown)
-        else:
-            document = _yaml_document(text.decode("utf-8-sig"), shown)
+        document = read(text, shown)
         check_nesting(document, shown)
         if LONE.search(text):
             check_characters(document)
@@ -536,6 +505,15 @@ def _other_encoding(path: Path, shown: str) -> DataError:
                 byte = f"0x{line[error.start]:02x}"
                 return DataError(f"line {number} of {shown} is not UTF-8: no text has the byte {byte} there", help_)
     return DataError(f"{shown} is not UTF-8", help_)
+
+
+def _reader(path: Path, shown: str, readers: Mapping[str, ReaderT]) -> ReaderT:
+    """Return the reader of a file's format. Raises `DataError` for an unknown one."""
+    suffix = _format(path)
+    if suffix not in readers:
+        *others, last = (known for known in readers if known not in OTHER_SPELLINGS)
+        raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {', '.join(others)} or {last}")
+    return readers[suffix]
 
 
 def _format(path: Path) -> str:
@@ -689,7 +667,7 @@ def _converted(convert: Callable[[Any], Any] | None, value: Any) -> Any:
     return value if convert is None else convert(value)
 
 
-def _arrow(path: Path, shown: str) -> Iterator[dict[str, Any]]:
+def _arrow(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any]]:
     """Yield the rows of an Arrow IPC file or stream; Feather files are IPC files."""
     import pyarrow
     import pyarrow.ipc
@@ -785,3 +763,32 @@ def _key(loader: Any, node: Any) -> Any:
     is cut, since a text in nested keys grows with every level: its quotation marks are quoted again."""
     key = loader.construct_object(node, deep=True)
     return key if isinstance(key, str | int | float | bool | None) else str(key)[:LONGEST_KEY]
+
+
+def _separated(delimiter: str | None) -> RowReader:
+    return lambda path, shown, limits: delimited_rows(
+        lambda: opened(path, shown, limits), shown, delimiter, most=limits.whole_bytes
+    )
+
+
+ROW_READERS: Mapping[str, RowReader] = {
+    ".jsonl": _json,
+    ".ndjson": _json,
+    ".json": _json,
+    ".csv": _separated(None),
+    ".tsv": _separated("\t"),
+    ".parquet": _parquet,
+    ".arrow": _arrow,
+    ".feather": _arrow,
+    ".ipc": _arrow,
+    ".xlsx": lambda path, shown, limits: workbook_rows(path, shown, limits.whole_bytes),
+}
+"""The readers of files with records, by suffix."""
+DOCUMENT_READERS: Mapping[str, Callable[[bytes, str], Any]] = {
+    ".json": _json_document,
+    ".yaml": lambda text, shown: _yaml_document(text.decode("utf-8-sig"), shown),
+    ".yml": lambda text, shown: _yaml_document(text.decode("utf-8-sig"), shown),
+}
+"""The readers of documents, by suffix."""
+OTHER_SPELLINGS = (".ndjson", ".ipc", ".yml")
+"""The suffixes that messages leave out, since another one means the same format."""

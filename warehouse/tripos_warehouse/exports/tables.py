@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from openpyxl.cell import Cell
 
 
-TABLES = ("items", "samples", "scores", "measures", "notes")
-UNASKED = ("items", "samples", "scores", "measures")
+STANDARD_TABLES = ("items", "samples", "scores", "measures")
 """The tables that are written if none is named."""
+TABLES = (*STANDARD_TABLES, "notes")
 BATCH = 10_000
 """Rows in memory at once."""
 CALL_COLUMNS = ("reply", "parsed", "logprobs", "messages", "error")
