@@ -190,8 +190,11 @@ def test_rows_may_be_sorted_if_the_hidden_column_goes_with_the_visible_ones(
     assert len(ask("select value from main.scores where evaluator = 'human/anna'")) == (16 if hidden else 0)
 
 
+@pytest.mark.parametrize("partial", [(), ("--partial",)], ids=["all", "partial"])
 @pytest.mark.parametrize("change", ["removed", "moved"])
-def test_a_sheet_without_the_row_of_hidden_names_is_refused(handed: Path, tripos: Command, change: str) -> None:
+def test_a_sheet_without_the_row_of_hidden_names_is_refused_once(
+    handed: Path, tripos: Command, change: str, partial: tuple[str, ...]
+) -> None:
     fill("anna.xlsx")
     book = load_workbook("anna.xlsx")
     sheet = grades_sheet(book)
@@ -200,8 +203,10 @@ def test_a_sheet_without_the_row_of_hidden_names_is_refused(handed: Path, tripos
     else:
         sheet.insert_rows(1)
     book.save("anna.xlsx")
-    done = tripos("annotate", "--take", "anna.xlsx", "--partial")
-    assert done.code == 1 and "Grades" in done.out and "the hidden first row" in done.out
+    done = tripos("annotate", "--take", "anna.xlsx", *partial)
+    lost = "the hidden first row, which names the columns, was moved or removed: put it back"
+    assert done.code == 1 and done.out.split() == ["Grades", *lost.split()]
+    assert "error[S0705]: 1 thing in `anna.xlsx` cannot be taken, so nothing was" in done.err
 
 
 def test_a_sheet_that_cannot_be_written_whole_leaves_no_file(

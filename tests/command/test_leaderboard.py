@@ -251,7 +251,7 @@ def test_mean_win_rates_take_shared_ranks_as_half_and_benchmarks_as_one(numbers:
             BoardEntry(0.0, "one item", model=model, rank=rank, tied=False, letters="a", graders=())
             for model, rank in ranks.items()
         )
-        return Board(name, "1.0.0", plan.measures[0], standings)
+        return Board(name, "1.0.0", plan.measures[0], standings, False)
 
     boards = [board("a", x=1, y=1, z=3), board("a", x=3, y=1, z=1), board("b", x=1, y=2), board("c", z=1)]
     rates = mean_win_rates(boards)

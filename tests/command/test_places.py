@@ -85,6 +85,18 @@ def test_what_people_wrote_is_not_written_over(
     assert (quiz / "quiz.tripos").read_bytes() == before
 
 
+@pytest.mark.parametrize(("folder", "there"), [("shared.tripos", True), ("shared.tripos/", False), (".env", True)])
+def test_a_folder_may_have_the_name_of_a_spec(
+    folder: str, there: bool, quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(quiz)
+    if there:
+        Path(folder).mkdir()
+    tripos("run", ".", "--model", "mock/careful", "--role", "judge=mock/careful")
+    result = tripos("export", "csv", "-o", folder)
+    assert result.code == 0 and (quiz / folder / "samples.csv").is_file()
+
+
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_a_run_into_an_address_asks_nothing_and_writes_nothing(
     address: str, quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch

@@ -32,8 +32,8 @@ def test_a_leaderboard_cautions_in_the_language_of_the_picture(
     language: str, reader: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRIPOS_LANG", reader)
-    measure: Any = SimpleNamespace(name="right", lower_is_better=False, corrected=False, random=())
-    board = Board("quiz", "1.0.0", measure, (STANDING,), same_items=False)
+    measure: Any = SimpleNamespace(name="right", corrected=False, random=())
+    board = Board("quiz", "1.0.0", measure, (STANDING,), False, same_items=False)
     source: Any = SimpleNamespace(
         board=lambda: board,
         words=words_for(language),

@@ -385,14 +385,21 @@ def test_rows_that_models_write_for_the_extension_itself_are_frozen_beside_those
     assert verify(folder / "out/more-1.0.0").wrong == ()
 
 
+@pytest.mark.parametrize(
+    "strata",
+    ["take 2", "take 2 per scenario, size", "take 2 per size", "take 2 per scenario\n  spread over size"],
+)
 def test_items_that_a_release_holds_back_are_in_no_file_of_one_that_extends_it(
-    folder: Path, tripos: Command, once: Command
+    folder: Path, tripos: Command, once: Command, strata: str
 ) -> None:
     private = HEAD.replace("more", "private") + (
-        "role candidate compared\n"
+        "role candidate compared\naxis size { small, large }\n"
         'dataset rows from "rows.jsonl" { question text }\n'
+        'scenario sized {\n  context size\n  ask reply by candidate { prompt "A {{ size }} number." }\n'
+        "  score done = words(reply.text) > 0\n}\n"
         'scenario asked {\n  over rows as item\n  ask reply by candidate { prompt "{{ item.question }}" }\n'
-        "  score done = words(reply.text) > 0\n}\nsubset kept {\n  take 2\n  withheld\n}\n"
+        "  score done = words(reply.text) > 0\n}\nsubset kept {\n"
+        f"  {strata}\n  withheld\n}}\n"
     )
     rows = "".join(f'{{"question": "Which is number {number}?"}}\n' for number in range(4))
     write(folder / "private", {"private.tripos": private, "rows.jsonl": rows})
@@ -407,7 +414,11 @@ def test_items_that_a_release_holds_back_are_in_no_file_of_one_that_extends_it(
         for where in ("releases/private-1.0.0", "out/more-1.0.0")
     )
     held = {each["scenario"]: each.get("withheld", []) for each in ours["items"]}
-    assert held["asked"] == theirs["items"][0]["withheld"] != []
+    assert held["asked"] == theirs["items"][1]["withheld"] != []
+    plan = json.loads((folder / "out/more-1.0.0/plan.json").read_bytes())
+    assert [(each["name"], each["withheld"]) for each in plan["subsets"]] == [("kept", True)]
+    drawn = json.loads((folder / "out/more-1.0.0/public/subsets.json").read_bytes())["kept"]
+    assert sorted(item for _, item in drawn) == held["asked"]
     assert ours["external"] == theirs["external"]
     text = b"".join(path.read_bytes() for path in (folder / "out").rglob("*") if path.suffix == ".jsonl")
     public = (folder / "releases/private-1.0.0/public/rows.jsonl").read_text("utf-8")

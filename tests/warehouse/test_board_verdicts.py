@@ -33,7 +33,7 @@ def board_of(means: list[float], items: int, noise: float, seed: int, *, lower: 
         model: {item: -value for item, value in each.items()} if lower else each for model, each in scores.items()
     }
     ranking = rank_groups(signed)
-    measure: Any = SimpleNamespace(name="right", lower_is_better=lower, corrected=False, random=())
+    measure: Any = SimpleNamespace(name="right", corrected=False, random=())
     entries = tuple(
         BoardEntry(
             float(np.mean(list(scores[rank.model].values()))), "", model=rank.model, rank=rank.rank, tied=False,
@@ -50,7 +50,7 @@ def board_of(means: list[float], items: int, noise: float, seed: int, *, lower: 
                        clusters=each.clusters, p=ranking.differences[pair].p)
         for pair, each in differences.items()
     }  # fmt: skip
-    return Board("quiz", "1.0.0", measure, entries, differences=nested(corrected))
+    return Board("quiz", "1.0.0", measure, entries, lower, differences=nested(corrected))
 
 
 def nested(differences: dict[tuple[str, str], Estimate]) -> dict[str, dict[str, Estimate]]:
@@ -99,15 +99,14 @@ def test_a_verdict_claims_what_the_tests_show_and_no_more(
     assert all("{" not in each for each in verdict)
 
 
-@pytest.mark.parametrize("board", [Board("quiz", "1.0.0", SimpleNamespace(lower_is_better=False), ())])  # type: ignore[arg-type]
+@pytest.mark.parametrize("board", [Board("quiz", "1.0.0", SimpleNamespace(), (), False)])  # type: ignore[arg-type]
 def test_nothing_is_said_where_nothing_is_compared(board: Board) -> None:
     assert board_verdict(board) == []
     two = board_of([0.2, 0.9], 20, 0.01, 1)
     unlike = {
         first: dict.fromkeys(below, Estimate.undefined("others graded it")) for first, below in two.differences.items()
     }
-    assert board_verdict(Board(*(getattr(two, name) for name in ("benchmark", "version", "measure", "entries")),
-                               differences=unlike)) == []  # fmt: skip
+    assert board_verdict(replace(two, differences=unlike)) == []
 
 
 def test_clusters_are_not_called_items() -> None:

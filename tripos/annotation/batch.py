@@ -54,6 +54,8 @@ class ReturnedGrades:
     rationales: dict[str, str]
     numbers: Mapping[str, Any] = field(default_factory=dict)
     faults: tuple[GradeError, ...] = ()
+    lacks_rows: bool = False
+    """True if `faults` has a sheet whose rows could not be read: replies that are not in `rows` may be on it."""
 
 
 FORMAT = "tripos.annotation/1"
@@ -315,7 +317,7 @@ def check_grades(batch: Batch, answers: ReturnedGrades, *, partial: bool) -> Ing
             scores += imported_scores
             continue
         unfinished.append(row)
-        if not partial:
+        if not partial and (row.row in answers.rows or not answers.lacks_rows):
             names = ", ".join(f"`{each}`" for each in missing)
             begun = entered or row.row in answers.rationales
             faults.append(GradeError(address, f"no grade for {names}" if begun else "nothing is graded"))

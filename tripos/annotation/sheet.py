@@ -201,6 +201,7 @@ def _read(path: Path, book: Workbook) -> ReturnedGrades:
     rationales: dict[str, str] = {}
     numbers: dict[str, Any] = {}
     faults: list[GradeError] = []
+    lacks_rows = False
     for sheet in book.worksheets:
         if sheet.title == ABOUT:
             continue
@@ -211,6 +212,7 @@ def _read(path: Path, book: Workbook) -> ReturnedGrades:
             if ROW_KEY in keys or any(ROW_KEY in line[LEAST_COLUMNS - 1 :] for line in lines):
                 lost = "the hidden first row, which names the columns, was moved or removed: put it back"
                 faults.append(GradeError(sheet.title, lost))
+                lacks_rows = True
             continue
         for key, column in columns:
             if keys[key] != column:
@@ -240,7 +242,7 @@ def _read(path: Path, book: Workbook) -> ReturnedGrades:
                     rationales[name] = unescape(cell_text(value)).strip()
                 elif key == NUMBER_KEY and not _empty(value):
                     numbers[name] = value
-    return ReturnedGrades(_text(about[0][1]), rows, tuple(entries), rationales, numbers, tuple(faults))
+    return ReturnedGrades(_text(about[0][1]), rows, tuple(entries), rationales, numbers, tuple(faults), lacks_rows)
 
 
 def _filled(found: dict[str, Any]) -> Iterator[bool]:

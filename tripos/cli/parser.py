@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -189,7 +190,7 @@ class Parser(argparse.ArgumentParser):
             from tripos_warehouse.store.paths import address_of, why_no_folder  # not needed for --help
 
             for place in places:
-                if option.kind.place == "written" and (place.endswith(".tripos") or Path(place).name in HAND_WRITTEN):
+                if option.kind.place == "written" and _is_hand_written(place):
                     message = f"`{option} {place}` would write over a spec or settings"
                     raise TriposError("R0202", message, f"give another file to `{option}`")
                 foreign = why_no_folder(place)
@@ -201,6 +202,12 @@ class Parser(argparse.ArgumentParser):
         places = [str(action.metavar) for action in self._actions if not action.option_strings and action.metavar]
         place = next((place for place in places if place.casefold() == word.lstrip("-").casefold()), None)
         return place and f"write it without: `{self.prog} {place}`"
+
+
+def _is_hand_written(place: str) -> bool:
+    """Return true if a path to write names a spec or settings, and no folder."""
+    is_folder = place.endswith(("/", os.sep)) or Path(place).is_dir()
+    return not is_folder and (place.endswith(".tripos") or Path(place).name in HAND_WRITTEN)
 
 
 class WholeParser(Parser):

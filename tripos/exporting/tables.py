@@ -15,7 +15,15 @@ from tripos_compiler.diagnostics.text_format import counted
 from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.exports.tables import TABLES, UNASKED, TableSource, WrittenTable, open_fields, sources, to_data
+from tripos_warehouse.exports.tables import (
+    STANDARD_TABLES,
+    TABLES,
+    TableSource,
+    WrittenTable,
+    open_fields,
+    sources,
+    to_data,
+)
 
 
 # Logs of other tools
@@ -70,14 +78,14 @@ def files_of_tables(
 
 
 def chosen_tables(options: Namespace) -> list[str]:
-    """Return the names of the requested tables, or of those that need not be named. Raises `TriposError` R0202
+    """Return the names of the requested tables, or of the standard ones. Raises `TriposError` R0202
     for an unknown one."""
     named = listed_names(options.table)
     for name in named:
         if name not in TABLES:
             hint = suggest(name, TABLES, f"the tables are {', '.join(TABLES)}")
             raise TriposError("R0202", f"there is no table `{name}` to export", hint)
-    return [name for name in TABLES if name in (named or UNASKED)]
+    return [name for name in TABLES if name in (named or STANDARD_TABLES)]
 
 
 def written_tables(run: OpenRun, options: Namespace, tables: Sequence[WrittenTable], names: Sequence[str]) -> Written:

@@ -18,13 +18,15 @@ from tripos_compiler.resolve.program import Binding, Symbol
 from tripos_compiler.source.tree import Name
 from tripos_compiler.syntax.grammar import Token
 from tripos_runtime.datasets.data_files import SHIPPED, FileAccess, access_of
-from tripos_runtime.datasets.formats import PACKED
+from tripos_runtime.datasets.formats import DOCUMENT_READERS, PACKED, ROW_READERS
 
 PLACEHOLDER_NAME = "a_name_that_is_typed"
 """A placeholder for a missing name, so that the statement is complete and the compiler records the scope."""
-DOCUMENTS = (".json", ".yaml", ".yml")
-ROWS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc", ".xlsx")
-READ_SUFFIXES = {"dataset": ROWS, "tree": DOCUMENTS, "function": (".py",), "scorer": (".py",), "aggregate": (".py",)}
+READ_SUFFIXES = {
+    "dataset": tuple(ROW_READERS),
+    "tree": tuple(DOCUMENT_READERS),
+    **dict.fromkeys(("function", "scorer", "aggregate"), (".py",)),
+}
 """Suffixes of files that the path after `from` can name, by statement; data may be compressed."""
 MOST_PATHS = 500
 """Maximum files of a folder in one answer."""

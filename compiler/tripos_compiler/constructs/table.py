@@ -839,12 +839,12 @@ CONSTRUCTS: tuple[Construct, ...] = (
 
 def constructs_in(body: str) -> dict[str, list[Construct]]:
     """Return the constructs of a body by first word (empty for free entries)."""
-    by_place: dict[str, list[Construct]] = {}
+    by_word: dict[str, list[Construct]] = {}
     for construct in CONSTRUCTS:
         repeated = body == REPEATED and FILE in construct.inside and construct.name not in ONCE_A_FILE
         if body in construct.inside or repeated:
-            by_place.setdefault(construct.starts_with, []).append(construct)
-    return by_place
+            by_word.setdefault(construct.starts_with, []).append(construct)
+    return by_word
 
 
 def places_of(keyword: str) -> list[str]:

@@ -20,7 +20,6 @@ from itertools import chain
 from operator import add, ge, gt, le, lt, mul, sub, truediv
 from types import FrameType, MappingProxyType
 from typing import Any, Final
-from weakref import ref
 
 from tripos_compiler.language.references import names_in
 from tripos_compiler.library.function import Evaluation, Function
@@ -37,6 +36,7 @@ from tripos_compiler.plan import (
     Data,
     Each,
     Expr,
+    ExpressionCache,
     Get,
     Items,
     Let,
@@ -46,6 +46,7 @@ from tripos_compiler.plan import (
     RecordValue,
     Ref,
     Unary,
+    lit,
     with_shared_parts,
 )
 
@@ -281,24 +282,18 @@ def evaluate(expr: Expr, names: Names) -> Any:
     return _compiled(expr)(names)
 
 
-_codes: dict[int, tuple[ref[Expr], Code]] = {}
-"""Cache of `_compiled`: by `id`, a weak reference to the expression and its compiled form."""
+_codes: ExpressionCache[Code] = ExpressionCache()
+"""The compiled forms of expressions."""
 
 
 def _compiled(expr: Expr) -> Code:
     """Return the compiled form of an expression with its shared parts named. It is cached as long as the expression
     exists, so it holds a copy: nothing in it may refer to the expression itself."""
-    known = _codes.get(id(expr))
-    if known is None or known[0]() is not expr:
-        place, shared = id(expr), with_shared_parts(expr)
-        code = code_of(expr.model_copy() if shared is expr else shared)
-        known = _codes[place] = ref(expr, lambda gone: _forget(place, gone)), code
-    return known[1]
-
-
-def _forget(place: int, gone: ref[Expr]) -> None:
-    if place in _codes and _codes[place][0] is gone:
-        del _codes[place]
+    code = _codes.get(expr)
+    if code is None:
+        shared = with_shared_parts(expr)
+        code = _codes.put(expr, code_of(expr.model_copy() if shared is expr else shared))
+    return code
 
 
 def code_of(expr: Expr | Let, compiled: Compiled | None = None) -> Code:
@@ -467,19 +462,20 @@ def element_value(expr: Each, names: Names) -> tuple[Any, ...]:
 
 
 def _each(expr: Each, compiled: Compiled) -> Code:
-    loop, where = expr.loop, expr.loop.where
+    loop = expr.loop
     of, value = code_of(loop.of, compiled), code_of(expr.value, compiled)
-    holds = None if where is None else code_of(where, compiled)
-
-    def element(inner: Names) -> tuple[Any, ...]:
-        if where is None or holds is None:
-            return (value(inner),)
-        return (_branch(where, value, inner),) if holds(inner) else ()
+    element = _kept_element(loop.where, value, compiled) if loop.where is not None else lambda inner: (value(inner),)
 
     def each(names: Names) -> list[Any]:
         return list(chain.from_iterable(_all_values((element, inner) for inner in _elements(loop, names, of(names)))))
 
     return each
+
+
+def _kept_element(where: Expr, value: Code, compiled: Compiled) -> Callable[[Names], tuple[Any, ...]]:
+    """Return the function that gives the value of an element as a tuple, empty if the condition does not hold."""
+    holds = code_of(where, compiled)
+    return lambda inner: (_branch(where, value, inner),) if holds(inner) else ()
 
 
 def _verdict_at(expr: AtElement, compiled: Compiled) -> Code:
@@ -673,9 +669,10 @@ def _compared(expr: Binary, compiled: Compiled) -> Code:
 def _computed(expr: Binary, compiled: Compiled) -> Code:
     operator, compute = expr.operator, _COMPUTED[expr.operator]
     sides = _all_of([code_of(each, compiled) for each in (expr.left, expr.right)])
-    # What a division by the right side comes to, to find out if the item alone leaves it without a value.
+    # If the left side has no value because of a reply, `1 / right` still tells whether the item alone leaves the
+    # division without a value, for example by a zero; the status is `not_applicable` then.
     divides = operator == "/" and not isinstance(expr.left, Literal_)
-    quotient = code_of(expr.model_copy(update={"left": Literal_(value=1)}), compiled) if divides else None
+    quotient = code_of(expr.model_copy(update={"left": lit(1)}), compiled) if divides else None
 
     def computed(names: Names) -> Any:
         try:

@@ -346,7 +346,9 @@ def _field_change(field: str, mark: FieldMark, was: Any, now: Any, of: str) -> t
         case "text":
             if was and now:
                 changed = sorted(
-                    change for change in {*was, *now} if _json_value(was.get(change)) != _json_value(now.get(change))
+                    language
+                    for language in {*was, *now}
+                    if _json_value(was.get(language)) != _json_value(now.get(language))
                 )
                 what = f"the {field} ({', '.join(changed)}) is other than before"
             return what, [_texts(f"{field}{of}", was, now)]

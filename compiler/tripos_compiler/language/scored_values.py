@@ -202,10 +202,10 @@ class ScoredValues:
     ) -> ScoredStep:
         steps = tuple(step for _, step in scoring)
         types = [self.type_of(step) for step in steps]
-        kinds = [
+        judge_names = [
             step.judge if isinstance(step, Score) else step.scorer for step in steps if not isinstance(step, Column)
         ]
-        judges = [self.scorers[name].role for name in kinds if name is not None]
+        judges = [self.scorers[name].role for name in judge_names if name is not None]
         return ScoredStep(
             name,
             kind,

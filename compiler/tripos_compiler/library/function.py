@@ -307,7 +307,7 @@ class Function:
         >>> FUNCTIONS["rank"].implied({"value": ChoiceType(values=("low", "high"))})
         {'order': ('low', 'high')}
         """
-        texts: dict[str, str | tuple[str, ...]] = {}
+        implied_arguments: dict[str, str | tuple[str, ...]] = {}
         for parameter in self.parameters:
             mark = parameter.implied
             if mark is None or mark.by == "locale" or parameter.name in types:
@@ -316,8 +316,8 @@ class Function:
             assert not isinstance(of, Sequence)
             value = _implied(mark, without_optional(of))
             assert value is not None, f"{self.name}: its rule let {type_notation(of)} pass"
-            texts[parameter.name] = value
-        return texts
+            implied_arguments[parameter.name] = value
+        return implied_arguments
 
 
 def _implied(mark: Implied, of: Type) -> str | tuple[str, ...] | None:

@@ -894,14 +894,14 @@ def _strata(program: Program, scenario: Scenario, per: tuple[str, ...]) -> Itera
     """
     axes = [program.axes[name] for name in scenario.axes]
     parting = [axis for axis in axes if axis.name in per]
-    item_counts = _items_of_a_cell(program, scenario)
+    items_of_cell = _items_of_a_cell(program, scenario)
     if math.prod(len(axis.values) for axis in parting) > MOST_STRATA:
         return
     for values in product(*(axis.values for axis in parting)):
         cell = {axis.name: value.name for axis, value in zip(parting, values, strict=True)}
         cells = count_cells([_only(axis, cell) for axis in axes])
         if cells:
-            yield cell, scenario.row_count if item_counts is None else cells * item_counts
+            yield cell, scenario.row_count if items_of_cell is None else cells * items_of_cell
 
 
 def _only(axis: Axis, cell: Mapping[str, str]) -> Axis:

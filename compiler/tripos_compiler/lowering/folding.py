@@ -223,9 +223,9 @@ def _parts(
         else:
             folded.append(part)
     merged: list[str | Hole] = []
-    for joined in folded:
-        if isinstance(joined, str) and merged and isinstance(merged[-1], str):
-            merged[-1] += joined
+    for part in folded:
+        if isinstance(part, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += part
         else:
-            merged.append(joined)
+            merged.append(part)
     return tuple(merged)

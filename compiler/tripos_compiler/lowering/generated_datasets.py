@@ -130,11 +130,11 @@ def lower_author(making: GenerationLowering) -> None:
     """Lower the role that writes the rows, if there is one."""
     statement, role = making.statement, making.statement.find_name("role")
     if role is None:
-        author = next((inner for inner in statement.body if inner.construct in ASKED), None)
-        if author is not None:
-            message = f"no role is asked, so `{author.construct}` is said to nobody"
+        clause = next((inner for inner in statement.body if inner.construct in ASKED), None)
+        if clause is not None:
+            message = f"no role is asked, so `{clause.construct}` is said to nobody"
             making.error(
-                "E0206", message, author.head, help=f"say who writes the rows: `dataset {making.row_name} by ROLE …`"
+                "E0206", message, clause.head, help=f"say who writes the rows: `dataset {making.row_name} by ROLE …`"
             )
             making.open = True
         return

@@ -24,7 +24,6 @@ from tripos_compiler.lowering.requests import Request
 from tripos_compiler.plan import (
     Ask,
     Axis,
-    Call,
     Data,
     DataField,
     Derived,
@@ -286,6 +285,9 @@ def lower_source(making: GenerationLowering) -> Expr | None:
     if typed.is_error or alias is None:
         _unknown(making)
         return None
+    if not is_compile_time(making.program, typed.expr, node.span):
+        _unknown(making)
+        return None
     of = element_type(typed.type)
     if of is None:
         help_ = "take a list, such as `leaves(tree)` or `distinct(rows.field)`"
@@ -403,8 +405,6 @@ def is_counted(program: Program, source: Expr | None, where: Expr) -> bool:
 
 def known_rows(program: Program, source: Expr) -> list[Any] | None:
     """Return the rows or values of a source; None if they are not known before a run."""
-    if any(isinstance(part, Call) and part.function in program.plugins for part in subexpressions(source)):
-        return None
     data = known_data(program, source)
     if data is None:
         return None

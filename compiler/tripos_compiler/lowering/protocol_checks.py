@@ -424,8 +424,8 @@ class _ProbedScores:
         if keys:
             named = enumerate(self.rows, 1)
             return [number for number, names in named if any(_no_option(options, key, names) for options, key in keys)]
-        missing = [lacks for names in sample if (lacks := self._lacks(trials, names)) is not None]
-        if not any(missing) or len(missing) < FEWEST or len(missing) - sum(missing) < MOST_RIGHT * len(missing):
+        lacking = [lacks for names in sample if (lacks := self._lacks(trials, names)) is not None]
+        if not any(lacking) or len(lacking) < FEWEST or len(lacking) - sum(lacking) < MOST_RIGHT * len(lacking):
             return []
         return [number for number, names in enumerate(self.rows, 1) if self._lacks(trials, names)]
 
@@ -918,13 +918,13 @@ def _place(steps: Steps, step: Step) -> Span:
 def names_in_requests(made: GeneratedDataset) -> dict[str, set[str]]:
     """Return, by language, the names that are printed when the rows of a data set are written."""
     asks = [step if isinstance(step, Ask) else step.ask for step in made.steps if not isinstance(step, Derived)]
-    names_by_step: dict[str, set[str]] = {}
+    by_language: dict[str, set[str]] = {}
     for ask in asks:
         for language, template in [*(ask.system or {}).items(), *(ask.prompt or {}).items()]:
-            names_by_step.setdefault(language, set()).update(
+            by_language.setdefault(language, set()).update(
                 name for expr in template_expressions(template) for name in names_in(expr)
             )
-    return names_by_step
+    return by_language
 
 
 def check_unused_axes(program: Program, statement: Statement, cases: ScenarioCases, steps: Steps) -> None:

@@ -140,10 +140,10 @@ def lower_functions(program: Program) -> None:
         if program.declared["function"][name.text] is not name:
             continue  # reported as declared twice
         free = is_name_available(program, "function", name)
-        python = read_python(program, statement)
-        if python is None or not free:
+        read = read_python(program, statement)
+        if read is None or not free:
             continue
-        plugin = python[0].model_copy(update={"name": name.text})
+        plugin = read[0].model_copy(update={"name": name.text})
         program.index.define("function", name.text, name.span, detail=plugin_shown(plugin))
         program.plugins[name.text] = plugin
 
@@ -168,18 +168,18 @@ def lower_aggregates(program: Program) -> None:
         if returns is not None and returns.kind != "number":
             program.diagnostics.error("E0301", "this is not a figure", node.span, help="a figure is a `number`")
             returns = None
-        python = read_python(program, statement, alone=True)
+        read = read_python(program, statement, alone=True)
         if (
             not free
-            or python is None
+            or read is None
             or parameters is None
             or returns is None
             or not _takes_lists(program, call, parameters)
         ):
             continue
         own = {"name": name.text, "parameters": parameters.types, "optional": (), "returns": returns, "purity": None}
-        plugin = python[0].model_copy(update={**own, "aggregate": True})
-        if _agrees(program, name, plugin, parameters, node.span, python[1]):
+        plugin = read[0].model_copy(update={**own, "aggregate": True})
+        if _agrees(program, name, plugin, parameters, node.span, read[1]):
             program.index.define("aggregate", name.text, name.span, detail=plugin_shown(plugin))
             program.aggregates[name.text] = plugin
 

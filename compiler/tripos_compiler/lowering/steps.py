@@ -305,9 +305,9 @@ class VerdictBuilder:
         aliases = tuple(loop.alias for loop in loops)
         args, loops = _with_earlier_names(verdicts, args, loops)
         same = (step for step in verdicts if (step.args, step.when, step.loops) == (args, when, loops))
-        built = next(same, None)
-        if built is None:
-            built = Verdict(
+        verdict_step = next(same, None)
+        if verdict_step is None:
+            verdict_step = Verdict(
                 name=f"{scorer.name}({len(verdicts) + 1})",
                 scorer=scorer.name,
                 args=args,
@@ -316,11 +316,11 @@ class VerdictBuilder:
                 judgement="",
                 fingerprint="",
             )
-            self.steps.lowered.append(built)
-            self.steps.program.index.judged[(self.steps.scenario, built.name)] = call.span
-        verdict: Expr = Ref(path=(built.name,))
+            self.steps.lowered.append(verdict_step)
+            self.steps.program.index.judged[(self.steps.scenario, verdict_step.name)] = call.span
+        verdict: Expr = Ref(path=(verdict_step.name,))
         if loops:
-            verdict = AtElement(of=Ref(path=(built.name,)), loops=aliases)
+            verdict = AtElement(of=Ref(path=(verdict_step.name,)), loops=aliases)
         return Typed(verdict, named_choice(scorer.value_type or scorer.gives), undefined_in(arguments.values()))
 
     def _is_bounded(self, call: CallExpr, loops: Sequence[Loop]) -> bool:

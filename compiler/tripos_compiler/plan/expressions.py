@@ -12,7 +12,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, assert_never, get_args, overload
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    Generic,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    assert_never,
+    get_args,
+    overload,
+)
 from weakref import ref
 
 from pydantic import AfterValidator, Field, SerializationInfo, SerializerFunctionWrapHandler, WrapSerializer
@@ -589,31 +601,51 @@ def _own(expr: Expr) -> tuple[Any, ...]:
 long_forms.append(LongForm(serialized_form, expand_shared))
 
 
-_named: dict[int, tuple[ref[Expr], Expr | Let | None]] = {}
-"""Cache of `with_shared_parts`: by `id`, a weak reference to the expression and its form with named parts, or None."""
+T = TypeVar("T")
+
+
+class ExpressionCache(Generic[T]):
+    """Values computed from expressions, each kept as long as its expression exists. Expressions are told apart by
+    identity: comparing two of them by content takes longer than most values. A value must not refer to its
+    expression."""
+
+    def __init__(self) -> None:
+        self._entries: dict[int, tuple[ref[Expr], T]] = {}
+
+    def get(self, expr: Expr) -> T | None:
+        """Return the value of an expression; None if there is none yet."""
+        entry = self._entries.get(id(expr))
+        return entry[1] if entry is not None and entry[0]() is expr else None
+
+    def put(self, expr: Expr, value: T) -> T:
+        """Keep the value of an expression, and return it."""
+        place = id(expr)
+        self._entries[place] = ref(expr, partial(self._forget, place)), value
+        return value
+
+    def _forget(self, place: int, gone: ref[Expr]) -> None:
+        if place in self._entries and self._entries[place][0] is gone:
+            del self._entries[place]
+
+
+_named: ExpressionCache[Expr | Let | Literal["as it is"]] = ExpressionCache()
+"""Cache of `with_shared_parts`: the form with named parts, or that there is none."""
 
 
 def with_shared_parts(expr: Expr) -> Expr | Let:
     """Return an expression with its repeated and loop-invariant parts named; the result is cached. Arguments of
     `reveal` are left unchanged because they distinguish one `reveal` from another."""
-    known = _named.get(id(expr))
-    if known is None or known[0]() is not expr:
+    known = _named.get(expr)
+    if known is None:
         if type(expr) in LEAVES:
             return expr
         shared = share_parts(expr, opaque=REVEAL, invariant=True) if _may_share(expr) else expr
-        place = id(expr)
-        known = ref(expr, lambda gone: _forget(place, gone)), None if shared is expr else shared
-        _named[place] = known
-    return expr if known[1] is None else known[1]
+        known = _named.put(expr, "as it is" if shared is expr else shared)
+    return expr if isinstance(known, str) else known
 
 
 def _may_share(expr: Expr) -> bool:
     return not all(isinstance(part, LEAVES) for part in parts_of(expr))
-
-
-def _forget(place: int, gone: ref[Expr]) -> None:
-    if place in _named and _named[place][0] is gone:
-        del _named[place]
 
 
 Comparison = Literal["==", "!=", "<", "<=", ">", ">="]

@@ -23,19 +23,21 @@ from tripos_compiler.replies.frames import (
     plain,
 )
 from tripos_compiler.replies.places import boxed, field_of, lines_of, tag_of, until_reasons
-from tripos_compiler.replies.text import answer_of, late_pattern, nfkc
+from tripos_compiler.replies.text import answer_of, late_pattern, nfkc, words
 from tripos_compiler.source.data_classes import dataclass
 
 # Letters of options
 
 ALPHABET = 26
 """Number of letters; further options have two letters."""
-GOES_ON = (
-    r"(?:is|are|isn't|was the|because|since|and|or|nor|not|but|which|it|seems?|looks|fits|matches|appears|best"
-    r"|works|wins"
-    r"|correctly|says|states|gives|beats|edges|ist|est|es"
-    r"|provides|offers|explains|lacks|has|does|shows|contains|addresses|covers|demonstrates|includes|makes|uses|stays"
-    r"|keeps|remains|handles|meets|follows|satisfies|wins|loses|outperforms|deserves|argues|answers)\b"
+GOES_ON = "(?:{})\\b".format(
+    words(
+        "is, are, isn't, was the, ist, est, es, seems?, looks, appears, remains",
+        "because, since, and, or, nor, not, but, which, it, best, correctly",
+        "fits, matches, works, wins, loses, beats, edges, outperforms, deserves, lacks, has, does, keeps, stays, meets",
+        "says, states, gives, provides, offers, explains, shows, contains, addresses, covers, demonstrates, includes",
+        "makes, uses, handles, follows, satisfies, argues, answers",
+    )
 )
 """Words that can follow the letter of an option (`A is right`), but not the pronoun `I` or the article `A`."""
 PRONOUN = rf"\b[Ii](?=['’][a-z]|,? (?!{GOES_ON})[a-z])"
@@ -126,8 +128,8 @@ _INDEFINITE_ARTICLE = late_pattern(
     rf"{_NOUN_AFTER_ARTICLE}[a-z]"
 )
 """An English article after an announcement: `the answer is a matter of taste`, `Answer: A cup of tea`."""
-_TURNED = late_pattern(r"(?:\A|[^\w'])[A-H][\"')\]]{0,2}\s{0,2}\Z")
-"""Letter before an arrow or `=`."""
+_TURNED = late_pattern(r"(?:\A|[^\w'])[A-H][\"')\]]{0,2}\s{0,2}(?:[→⇒=>] ?){1,4}\Z")
+"""Letter and an arrow or `=`: the reply says neither that letter nor the one behind."""
 _FORMULA_OF_LETTERS = late_pattern(
     r"(?<![A-Za-z])[A-Z]\s?(?:[∪∩⊗⊕∘∧∨]|\\(?:times|cup|cap|cdot|wedge|vee|otimes)(?![A-Za-z])"
     r"|[×✕](?=\s?[A-Z](?!\s?:|[.、)]?\s?[×√✓✔✗✘✅❌✕])))\s?[A-Z](?![A-Za-z])"
@@ -417,8 +419,8 @@ class _Options:
         )
         for start, label, labelled in reversed(by_likelihood):
             rest = text[start : start + near]
-            if not labelled and _TURNED.search(text, max(0, label - 8), label) and text[label] in "→⇒=":
-                return ""  # `A → B` says neither
+            if not labelled and _TURNED.search(text[max(0, start - 20) : start]):
+                return ""
             if self._announces_letters(rest) and (match := self.forms.announced.match(rest)) is not None:
                 letters, end = self._without_text(match["letters"], rest, match.start("letters"))
                 span = start + match.start("letters"), start + end
@@ -517,10 +519,7 @@ class _Options:
         breaks = [mark.end() for mark in _CONCLUSION.finditer(text, max(0, len(text) - 4 * _MAX_DISTANCE))]
         for start in breaks[-2:]:
             choice = None if _LIST_OF_OPTIONS.search(text[:start]) else self.whole_text(text[start:])
-            if (
-                _TURNED.search(text[max(0, start - 12) : start].rstrip("→⇒=> "))
-                and text[:start].rstrip()[-1:] in "→⇒=>"
-            ):
+            if _TURNED.search(text[max(0, start - 20) : start]):
                 return ""
             if is_attributed_to_others(text, text.rfind(":", 0, start) if ":" in text[start - 2 : start] else start):
                 continue

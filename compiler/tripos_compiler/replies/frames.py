@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from enum import Enum, auto
 
-from tripos_compiler.replies.text import comparable, late_pattern, nfkc, simplified
+from tripos_compiler.replies.text import comparable, late_pattern, nfkc, simplified, words
 
 
 class Frame(Enum):
@@ -49,11 +49,17 @@ def plain(text: str) -> str:
     return MARKUP.sub("", _BLOCKS.sub("\n", _STRUCK.sub(" ", simplified(nfkc(text)))))
 
 
+RETRACTIONS = words("correction, scratch that, on second thought, on reflection")
+"""Phrases that retract what was said before, wherever they occur."""
+REWORDINGS = words("i mean, i meant")
+RECHECKS = r"let me (?:re-?\w+|correct|double-check)"
+WINS = words(
+    "beats, outperforms, outscores, outshines, outdoes, surpasses, exceeds, defeats, tops, bests, trumps",
+)
+"""Verbs between the better of two replies and the worse one."""
 CORRECTION = late_pattern(
-    r"\b(?:actually,|(?:wait|hold on|correction|scratch that|on second thought|let me (?:re-?\w+|correct"
-    r"|double-check)|i (?:misread"
-    r"|miscounted"
-    r"|made a mistake)|i mean|i meant|on reflection)\b|(?:edit|update|revised(?: answer)?|corrected(?: answer)?)\s?:)"
+    rf"\b(?:actually,|(?:wait|hold on|i (?:misread|miscounted|made a mistake)|{RETRACTIONS}|{REWORDINGS}"
+    rf"|{RECHECKS})\b|(?:edit|update|revised(?: answer)?|corrected(?: answer)?)\s?:)"
     r"|\bno,? (?:it|that|the|rather|sorry|wait)\b|\b(?:no|sorry),? (?:(?=(?-i:[A-H])(?:[.!)\"'\s]{0,3}\Z"
     r"|[.!)]\s|\n)))|不对,|等等,|等一下|更正:",
     re.IGNORECASE,
@@ -181,8 +187,8 @@ _OPEN_BEFORE = late_pattern(
     r"|as \w+ as|between(?= \S{1,12} |\s*\Z)|either|(?<!correct )(?<!right )(?<!best )(?:options|choices|alternatives"
     r"|possible answers?)(?: are|:| include)|(?:one|which|any) of|compared (?:to|with)|versus|vs|than"
     r"|(?<!looks )(?<!look )like|over"
-    r"|depends on|prefer\w* \S{1,20} to|(?:beats?|outperforms?|outscores?|outshines?|outdoes|surpass(?:es)?|exceeds"
-    r"|defeats?|edges? out|tops|bests|trumps|superior to|preferable to|preferred (?:to|over)|ahead of|match for"
+    rf"|depends on|prefer\w* \S{{1,20}} to|(?:{WINS}|{words('beat, outperform, outscore, outshine, surpass, defeat')}"
+    r"|edges? out|superior to|preferable to|preferred (?:to|over)|ahead of|match for"
     r"|compete with|besser als|stärker als"
     r"|(?:meilleure?|supérieure?|mejor|superior|plus \w+|más \w+|migliore|melhor) (?:que|à|a|di|do que))"
     r"(?: (?:the |la |die )?(?:option|answer|response|assistant|model|réponse|respuesta|antwort))?)\b|有人"

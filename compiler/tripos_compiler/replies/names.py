@@ -14,7 +14,7 @@ from functools import cache
 from typing import Generic, TypeVar
 
 from tripos_compiler.replies.choices import GOES_ON
-from tripos_compiler.replies.frames import CORRECTION, NO_DOUBT, Frame, frame_of, plain, sentence_around
+from tripos_compiler.replies.frames import CORRECTION, NO_DOUBT, WINS, Frame, frame_of, plain, sentence_around
 from tripos_compiler.replies.places import boxed, brief, field_of, tag_of, until_reasons
 from tripos_compiler.replies.text import answer_of, late_pattern, nfkc
 
@@ -80,7 +80,7 @@ _CLAUSE_ENDS = late_pattern(
     r"|response|verdict|level|score|option|choice|reply|statement|claim)\b|[的了。]?(?:\Z|[,。，；;]))"
 )
 _WINS = (
-    "beats|outperforms|outscores|outshines|outdoes|surpasses|exceeds|defeats|edges|tops|bests|trumps"
+    rf"{WINS}|edges"
     "|(?:ist|est|es) (?:(?:deutlich|klar|bien|nettement|mucho|claramente) )?"
     "(?:besser|stärker|meilleure?|supérieure?|mejor|superior)"
 )

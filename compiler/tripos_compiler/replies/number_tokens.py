@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
-from tripos_compiler.replies.text import ReplyText, comparable, late_pattern
+from tripos_compiler.replies.text import ReplyText, comparable, late_pattern, words
 from tripos_compiler.source.data_classes import dataclass
 
 # Number formats of locales
@@ -500,17 +500,27 @@ _SIGN_FITS = late_pattern(
     r"|so|hence|therefore|get|gives?|yields?|####?)|[是为得于即到约达はが:#])\s*\Z",
     re.I,
 )
+BOUNDS = words(
+    "more than, less than, fewer than, greater than, larger than, smaller than",
+    "over, under, above, below, beyond, between, up to",
+)
+"""Words before a number that is a bound."""
+DISTANCES = words("closer to, short of, shy of")
+"""Words before a number that is near another one."""
+COMPARATIVES = words("more, less, fewer, higher, lower, better, above, below")
+BOUND_BEHIND = (
+    rf"\s(?:(?:points?|pts?|marks?)\s)?(?:or (?:{COMPARATIVES})|at least|at most|and (?:above|up|over|more))\b"
+    r"|-(?=\s*(?:\Z|\n))"
+)
+"""Text after a number that makes it a bound."""
 _ABOUT_BEFORE = late_pattern(
     r"(?:(?<!\w)(?:about|around|approx(?:imately|\.)?|roughly|nearly|almost|circa|ca\.?|some|close to|or so"
-    r"|somewhere near"
-    r"|at (?:least|most)|more than|less than|fewer than|over|under|above|below|up to|no (?:more|less"
-    r"|fewer) than|between"
-    r"|greater than|larger than|smaller than|not (?:more|less) than|beyond|exceeds?"
+    rf"|somewhere near|at (?:least|most)|{BOUNDS}|no (?:more|less|fewer) than|not (?:more|less) than|exceeds?"
     r"|etwa|ungefähr|rund|knapp|mindestens|höchstens|über|unter|fast|mehr als|weniger als"
     r"|environ|presque|au moins|au plus|plus de|moins de|aproximadamente|unos|unas|quase|около|примерно"
     r"|cerca de|alrededor de|casi|más de|menos de)"
     r"\s{1,2}(?:the |a |an )?|(?:(?:could|might|may)(?: well)? be|maybe|perhaps|possibly|(?:better|worse"
-    r"|higher|lower|stronger|weaker) than|closer to|short of|shy of)\s(?:a |an )?"
+    rf"|higher|lower|stronger|weaker) than|{DISTANCES})\s(?:a |an )?"
     r"|(?:[~≤≥≲≳∼]|(?<![=\-\w>])[<>]|(?<=\b[a-zA-Z])[<>])\s?=?\s?|(?:也许|可能|或许)是?\s?|(?:大约|大概|约为?"
     r"|将近|接近|近|至少"
     r"|至多|最多|最少|超过|不到|不足|少于|多于|大于|小于|高于|低于|几乎|差不多)(?:是|有)?\s?)"
@@ -519,8 +529,7 @@ _ABOUT_BEFORE = late_pattern(
 )
 _ABOUT_AFTER = late_pattern(
     r"\s?(?:多(?!\w)|余|[\u3400-\u9fff]{0,3}(?:左右|上下|以上|以下)|[多余来几](?=[个万亿千百元人只名位米克]))"
-    r"|\s(?:(?:points?|pts?|marks?)\s)?(?:or (?:so|more|less|fewer|higher|lower|better|above|below)|at least|at most"
-    r"|give or take|and (?:above|up|over|more))\b|-(?=\s*(?:\Z|\n))"
+    rf"|\s(?:(?:points?|pts?|marks?)\s)?(?:or so|give or take)\b|{BOUND_BEHIND}"
     r"|\s?\+(?=\s|[.,;)}\]$]|\Z)",
     re.I,
 )

@@ -16,10 +16,14 @@ from functools import cached_property
 from itertools import islice, pairwise
 from typing import Literal, NamedTuple
 
+from tripos_compiler.replies.frames import RECHECKS, RETRACTIONS, REWORDINGS
 from tripos_compiler.replies.number_tokens import (
+    BOUND_BEHIND,
+    BOUNDS,
     CLOSES,
     CURRENCY,
     DIGITS,
+    DISTANCES,
     OPENS,
     NumberToken,
     is_rough,
@@ -638,15 +642,14 @@ _ANOTHER = late_pattern(
 )
 _AND_A = late_pattern(r"(?:\b(?:and|or|und|oder|et|ou|y|o)|[,/])\s(?:an?\s)?[*\"']{0,2}\Z", re.I)
 _CORRECTS = late_pattern(
-    r"\b(?:wait|actually|correction|scratch that|i mean|i meant|make that|on second thought|on reflection"
-    r"|sorry)\b[,:;]?|\bno,"
+    rf"\b(?:wait|actually|make that|sorry|{RETRACTIONS}|{REWORDINGS})\b[,:;]?|\bno,"
     r"|不对[,，]?(?:应该?是)?|更正[:：]?(?:为|应为)?|等等[,，]?|错了[,，]?|应改为",
     re.I,
 )
 _WITHDRAWS = late_pattern(
     r"\b(?:I (?:made|see) (?:a|an|my) (?:\w+ )?(?:mistake|error)|my mistake|oops|that(?:'s| is| was) (?:wrong"
     r"|incorrect|not right)"
-    r"|let me (?:re-?\w+|correct|double-check)|scratch that|wait[,.!…])|更正|算错了",
+    rf"|{RECHECKS}|scratch that|wait[,.!…])|更正|算错了",
     re.I,
 )
 _CORRECTED_TO = late_pattern(
@@ -666,9 +669,7 @@ _CORRECTION_ENDS = late_pattern(
     re.I,
 )
 _WORD_ENDS = late_pattern(r"[A-Za-z][ *_]{0,3}\Z")
-_RETRACTS = late_pattern(
-    r"(?:wait[,:;]|scratch that|on second thought|on reflection|correction|make that|更正|错了|应改为)", re.I
-)
+_RETRACTS = late_pattern(rf"(?:wait[,:;]|make that|{RETRACTIONS}|更正|错了|应改为)", re.I)
 """A cue that retracts by itself; `actually` and `sorry` are also ordinary words."""
 _CORRECTED_BELOW = late_pattern(
     r"^[\s*_#>-]{0,9}(?:correction|corrected|edit|update[d]?|revised|更正|修正)(?: (?:answer|score|rating"
@@ -1779,15 +1780,10 @@ _SMALL_UNIT = late_pattern(r"\s?[a-zµ°²³/^]{1,15}(?: [a-z]{1,15})?[*$\s]*[.�
 """A unit in lower case, as opposed to the words of a heading."""
 _UNIT_END = late_pattern(r"\s?[^\W\d_]{1,15}(?:'s)?(?:\s[^\W\d_]{1,15})?[*\s]*[.。]?[*\s]*")
 _SCORE_END = late_pattern(r"\s?(?:分|点|points?|pts?|stars?|/ ?\d+|%)?[\s*)\]]*[.。]?[\s*)\]]*", re.I)
-_BOUND_BEHIND = late_pattern(
-    r"\s?\+|\s(?:(?:points?|pts?|marks?)\s)?(?:or (?:more|less|fewer|higher|lower|better|above|below)|at least|at most"
-    r"|and (?:above|up|over|more))\b|-(?=\s*(?:\Z|\n))|以上|以下",
-    re.I,
-)
+_BOUND_BEHIND = late_pattern(rf"\s?\+|{BOUND_BEHIND}|以上|以下", re.I)
 _BOUND = late_pattern(
-    r"(?:could be|might be|may be|maybe|perhaps|possibly|better than|worse than|closer to|short of|shy of"
-    r"|least|most|more than|less than|fewer than|over|under|above|below|up to|between|greater than"
-    r"|smaller than|larger than|beyond|[<>≤≥]|至少|至多|超过|不到|少于|多于|大于|小于)\s?=?\s?(?:the "
+    rf"(?:could be|might be|may be|maybe|perhaps|possibly|better than|worse than|{DISTANCES}"
+    rf"|least|most|{BOUNDS}|[<>≤≥]|至少|至多|超过|不到|少于|多于|大于|小于)\s?=?\s?(?:the "
     r"|a )?[$€£¥]?\s?\Z",
     re.I,
 )

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from tripos_compiler.replies.frames import plain
 from tripos_compiler.replies.names import is_found_worse
+from tripos_compiler.replies.number_tokens import COMPARATIVES
 from tripos_compiler.replies.numbers import POINTS_TAKEN
 from tripos_compiler.replies.text import nfkc
 
@@ -42,7 +43,7 @@ _LEADING_NUMBER = re.compile(
     rf"{_NUMBER}(?:{_MARK}{{0,9}}"
     rf"(?:\s*(?:[/,、~&|+*×÷=→–—-]|->|to|or|and|vs\.?|out of|of|至|到|或|和)\s*|\s+|(?={_MARK}))"
     rf"{_MARK}{{0,9}}{_NUMBER})?\s?%?(?![A-Za-z\d¼-¾⅐-⅞⁄]|[.,]\d"
-    r"|\s(?:points? )?or (?:higher|more|above|better|less|lower|fewer|below)\b)",
+    rf"|\s(?:points? )?or (?:{COMPARATIVES})\b)",
     re.IGNORECASE,
 )
 

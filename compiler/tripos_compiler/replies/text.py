@@ -46,6 +46,15 @@ def late_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
     return cast("re.Pattern[str]", LatePattern(pattern, flags))
 
 
+def words(*lists: str) -> str:
+    r"""Return the alternatives of a pattern from lists of words, phrases or small patterns, separated by commas.
+
+    >>> words("more, less", "at least"), words("more than, up to", words("over, under"))
+    ('more|less|at least', 'more than|up to|over|under')
+    """
+    return "|".join(word.strip() for text in lists for word in text.split(","))
+
+
 # Answer and thinking
 
 TAGS = ("think", "thinking", "thought", "thoughts", "reasoning", "reflection", "seed:think", "longcat_think")

@@ -134,9 +134,9 @@ class _Selection:
         axes = {declared.name().text for declared in self._of("axis")}
         known = {declared.name().text for declared in self.taken.values() if declared.construct == "axis"}
         for subset in self._of("subset"):
-            # Withheld rows stay withheld, whatever else is taken.
-            if subset.one_of("withheld") is not None and not set(_names(subset)) & axes - known:
-                self.taken[id(subset)] = subset
+            # Withheld rows stay withheld, whatever else is taken. Of an axis that is not taken, they have no value.
+            if subset.one_of("withheld") is not None:
+                self.taken[id(subset)] = _without_dimensions(subset, axes - known)
         scenarios = {declared.name().text for declared in self.taken.values() if declared.construct == "scenario"}
         scorers = {
             declared_name(declared) for declared in self.taken.values() if declared.construct in TAKE_WORDS["scorers"]
@@ -150,7 +150,7 @@ class _Selection:
                 self.metrics |= metrics
         for statement in self.release_statements:
             if id(statement) in self.taken:
-                yield statement
+                yield self.taken[id(statement)]
             elif id(statement) in tables:
                 yield tables[id(statement)]
             elif statement.construct == "dimension":
@@ -197,6 +197,16 @@ def _names(part: object) -> Iterator[str]:
         case _ if is_dataclass(part):
             for field in fields(part):
                 yield from _names(getattr(part, field.name))
+
+
+def _without_dimensions(subset: Statement, names: set[str]) -> Statement:
+    """Return a subset that does not go by the dimensions of these names."""
+    body: list[Statement] = []
+    for inner in subset.body:
+        dims = [dim for dim in inner.many("dims") if names.isdisjoint(_names(dim))]
+        if dims or inner.construct != "spread":
+            body.append(replace(inner, values={**inner.values, "dims": dims}) if "dims" in inner.values else inner)
+    return replace(subset, body=tuple(body))
 
 
 def _narrowed(table: Statement, scenarios: set[str]) -> tuple[Statement | None, set[str]]:
@@ -474,8 +484,8 @@ class ReleaseImporter:
             self.program.diagnostics.error("E0914", message, where, help=f"see: tripos verify {release.folder}")
             return None
         statements, uses = self.files.load(source)
-        for read in self.program.sources[first:]:
-            self.program.released[read.path] = release
+        for source_file in self.program.sources[first:]:
+            self.program.released[source_file.path] = release
         for statement in statements:
             if statement.construct == "benchmark" and (locale := locale_of(self.program, statement)) is not None:
                 self.program.numbers_in[release.name] = locale

@@ -557,12 +557,12 @@ class DatasetSecrets:
     @cached_property
     def _secret_words(self) -> Mapping[str, Sequence[tuple[str, str]]]:
         """Fields with secrets, by the words of file names that occur in them."""
-        words: dict[str, list[tuple[str, str]]] = {}
+        by_word: dict[str, list[tuple[str, str]]] = {}
         for name, fields in self._fields.items():
             for column in (column for column, data_field in fields.items() if self._field_secrets(name, data_field)):
                 for word in self.layouts.words_in(name, column):
-                    words.setdefault(word, []).append((name, column))
-        return words
+                    by_word.setdefault(word, []).append((name, column))
+        return by_word
 
     @cached_property
     def _fields(self) -> Mapping[str, Mapping[str, DataField]]:

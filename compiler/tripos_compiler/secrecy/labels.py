@@ -102,25 +102,25 @@ def _conditions(expr: Expr, column: Columns, holds: bool) -> Iterator[Condition]
             if operator in MIRRORED:
                 yield from _comparison(right, MIRRORED[operator], left, column)
         case Ref():
-            own_column = column(expr)
-            if own_column is not None and not own_column[1]:
-                yield Condition(own_column[0], "==", (holds,))
+            reference = column(expr)
+            if reference is not None and not reference[1]:
+                yield Condition(reference[0], "==", (holds,))
 
 
 def _comparison(left: Expr, operator: Operator, right: Expr, column: Columns) -> Iterator[Condition]:
-    own_column = column(left)
-    if own_column is None or own_column[1]:
+    reference = column(left)
+    if reference is None or reference[1]:
         return
     other = column(right)
     if other is not None and other[1]:
-        yield Condition(own_column[0], operator, own_column=other[0])
+        yield Condition(reference[0], operator, own_column=other[0])
     match right:
         case Literal_(value=value):
-            yield Condition(own_column[0], operator, (value,))
+            yield Condition(reference[0], operator, (value,))
         case Items(values=values) if operator in ("in", "not in"):
             written = [value.value for value in values if isinstance(value, Literal_)]
             if len(written) == len(values):
-                yield Condition(own_column[0], operator, tuple(written))
+                yield Condition(reference[0], operator, tuple(written))
 
 
 def are_disjoint(one: frozenset[Condition], other: frozenset[Condition], at_hand: bool = True) -> bool:

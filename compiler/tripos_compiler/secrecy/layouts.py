@@ -122,10 +122,13 @@ class Layouts:
         if layout.joined or not 1 < len(mine.dataset.files) <= len(layout.files):
             return False
         for rows in self._same_rows(name, layout.dataset):
-            values: dict[str, set[str]] = defaultdict(set)
+            paths_by_file: dict[str, set[str]] = defaultdict(set)
             for loaded_row, row in zip(mine.rows, rows, strict=True):
-                values[loaded_row.path].add(row.path)
-            if all(len(paths) == 1 for paths in values.values()) and len(set().union(*values.values())) > 1:
+                paths_by_file[loaded_row.path].add(row.path)
+            if (
+                all(len(paths) == 1 for paths in paths_by_file.values())
+                and len(set().union(*paths_by_file.values())) > 1
+            ):
                 return True
         return False
 

@@ -216,26 +216,26 @@ def _runs(tokens: Sequence[Token], places: AbstractSet[int]) -> Iterator[list[To
 def _unknown(segment: Segment, text: str, run: Sequence[Token], diagnostics: Diagnostics) -> Iterator[Token]:
     """Report a run of an unknown character, and yield the tokens that it stands for."""
     token = run[0]
-    characters = token.text
-    char = characters if characters.isprintable() else f"U+{ord(characters):04X}"
+    character = token.text
+    shown = character if character.isprintable() else f"U+{ord(character):04X}"
     help_ = "remove it, or put it inside a string"
-    if characters in ENDINGS:
+    if character in ENDINGS:
         help_ = "remove it: a statement ends with its line"
-    notation = notation_for("operator", characters * len(run)) or notation_for("operator", characters)
+    notation = notation_for("operator", character * len(run)) or notation_for("operator", character)
     if notation is not None:
         help_ = f"here it is written `{notation}`"
-    if characters in LOOKALIKES:
-        help_ = f"write `{LOOKALIKES[characters][0]}`"
-    message = f"the character `{char}` means nothing here"
+    if character in LOOKALIKES:
+        help_ = f"write `{LOOKALIKES[character][0]}`"
+    message = f"the character `{shown}` means nothing here"
     if len(run) > 1:
-        message = f"the character `{char}` means nothing here: it stands {len(run):,} times in a row"
+        message = f"the character `{shown}` means nothing here: it stands {len(run):,} times in a row"
     diagnostics.error("E0104", message, Span(segment, token.start, run[-1].end), help=help_)
-    if characters in LOOKALIKES:
-        sign, kind = LOOKALIKES[characters]
+    if character in LOOKALIKES:
+        sign, kind = LOOKALIKES[character]
         for token_ in run:
             touching = token_.start > 0 and (text[token_.start - 1].isalnum() or text[token_.start - 1] in "_)]")
             yield token_._replace(kind="_CALL" if kind == "_LPAR" and touching else kind, text=sign)
-    elif characters not in ENDINGS:
+    elif character not in ENDINGS:
         yield token  # the parser takes the statement as broken
 
 
@@ -275,9 +275,9 @@ def warn_of_deception(source: Source, diagnostics: Diagnostics) -> None:
         return
     line = 0
     for mark in TURNS.finditer(source.text):
-        row = source.position(mark.start())[0]
-        if row != line:
-            line = row
+        line_of_mark = source.position(mark.start())[0]
+        if line_of_mark != line:
+            line = line_of_mark
             message = f"the mark U+{ord(mark[0]):04X} shows what follows in another order than it is read"
             span = Span(source, mark.start(), mark.end())
             diagnostics.warning(

@@ -184,7 +184,7 @@ def _group(program: Program, scope: Scope, group: TextVariants, what: str) -> Lo
     when = None if group.condition is None else Elaborator(program, scope).condition(group.condition)
     if attempt.failed or texts is None:
         return WRONG_TEXTS
-    groups: dict[str, tuple[Template, tuple[CheckedHole, ...]]] = {}
+    by_language: dict[str, tuple[Template, tuple[CheckedHole, ...]]] = {}
     for language, text in texts.items():
         template, holes = lowered[id(text)]
         if when is not None and group.condition is not None:
@@ -193,10 +193,10 @@ def _group(program: Program, scope: Scope, group: TextVariants, what: str) -> Lo
             program.index.place(template.parts[0], group.condition.span)
             holes = tuple(replace(hole, typed=replace(hole.typed, may=hole.typed.under(when.expr))) for hole in holes)
             holes = (*holes, CheckedHole(when, group.condition.span, condition=True))
-        groups[language] = (template, holes)
+        by_language[language] = (template, holes)
     return LocalizedTemplate(
-        {language: pair[0] for language, pair in groups.items()},
-        {language: pair[1] for language, pair in groups.items()},
+        {language: pair[0] for language, pair in by_language.items()},
+        {language: pair[1] for language, pair in by_language.items()},
     )
 
 

@@ -21,7 +21,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 from uuid import UUID
 from zipfile import ZipFile
 
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet
 
 
+RowReader = Callable[[Path, str, ReadLimits], Iterator[dict[str, Any]]]
+"""Yields the records of a file, whose name in messages is the text."""
+ReaderT = TypeVar("ReaderT")
 PACKED = (".gz", ".zst")
 """The suffixes of compressed files."""
 PIECE = 2**20
@@ -413,22 +416,6 @@ def shortest_decimal(value: float | None, bits: int) -> float | None:
     return float(str((np.float32 if bits == 32 else np.float16)(value)))
 
 
-ROW_SUFFIXES = {
-    **dict.fromkeys((".jsonl", ".json", ".ndjson"), "json"),
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".parquet": "parquet",
-    **dict.fromkeys((".arrow", ".feather", ".ipc"), "arrow"),
-    ".xlsx": "xlsx",
-}
-"""The formats of files with records, by suffix."""
-DOCUMENT_SUFFIXES = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
-"""The formats of documents, by suffix."""
-# Both as error messages list them.
-ROWS = ".jsonl, .json, .csv, .tsv, .parquet, .arrow, .feather or .xlsx"
-DOCUMENTS = ".json or .yaml"
-
-
 @dataclass(frozen=True)
 class _Signature:
     """What a file is by its first bytes, whatever its name says."""
@@ -436,12 +423,12 @@ class _Signature:
     begins: re.Pattern[bytes]
     kind: str
     help: str
-    formats: tuple[str, ...] = ()
-    """The formats that such a file has."""
+    suffixes: tuple[str, ...] = ()
+    """The suffixes that such a file has."""
 
 
-def _signature(begins: bytes, kind: str, help_: str, *formats: str) -> _Signature:
-    return _Signature(re.compile(begins, re.DOTALL | re.IGNORECASE), kind, help_, formats)
+def _signature(begins: bytes, kind: str, help_: str, *suffixes: str) -> _Signature:
+    return _Signature(re.compile(begins, re.DOTALL | re.IGNORECASE), kind, help_, suffixes)
 
 
 SIGNATURES = (
@@ -449,11 +436,11 @@ SIGNATURES = (
     _signature(rb"\x28\xb5\x2f\xfd", "a Zstandard file", "add `.zst` to its name, or unpack it with `unzstd`"),
     _signature(rb"BZh[1-9]1AY&SY", "a bzip2 file", "unpack it with `bunzip2`"),
     _signature(rb"\xfd7zXZ\0", "an xz file", "unpack it with `unxz`"),
-    _signature(rb"PK\x03\x04.*\bxl/", "an Excel workbook", "let its name end in `.xlsx`", "xlsx"),
-    _signature(rb"PK\x03\x04", "a ZIP archive", "unpack it, and name the file that is in it", "xlsx"),
+    _signature(rb"PK\x03\x04.*\bxl/", "an Excel workbook", "let its name end in `.xlsx`", ".xlsx"),
+    _signature(rb"PK\x03\x04", "a ZIP archive", "unpack it, and name the file that is in it", ".xlsx"),
     _signature(rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a workbook of an old Excel (.xls)", RESAVE),
-    _signature(rb"PAR1.*PAR1\Z", "a Parquet file", "let its name end in `.parquet`", "parquet"),
-    _signature(rb"ARROW1\0\0", "an Arrow file", "let its name end in `.arrow`", "arrow"),
+    _signature(rb"PAR1.*PAR1\Z", "a Parquet file", "let its name end in `.parquet`", ".parquet"),
+    _signature(rb"ARROW1\0\0", "an Arrow file", "let its name end in `.arrow`", ".arrow", ".feather", ".ipc"),
     _signature(
         rb"SQLite format 3\0", "an SQLite database", "export its table as CSV: `sqlite3 -csv -header FILE QUERY`"
     ),
@@ -468,8 +455,8 @@ ENDS = 1 << 12
 """The number of bytes at either end of a file by which it is recognized."""
 
 
-def _check_signature(path: Path, shown: str, format_: str, limits: ReadLimits) -> None:
-    """Raise `DataError` if a file is of another kind than its format, by its first bytes: read as text, some of them
+def _check_signature(path: Path, shown: str, limits: ReadLimits) -> None:
+    """Raise `DataError` if the first bytes of a file show another kind than its suffix: read as text, some of them
     have rows."""
     with opened(path, shown, limits) as file:
         ends = file.read(ENDS)
@@ -477,7 +464,7 @@ def _check_signature(path: Path, shown: str, format_: str, limits: ReadLimits) -
             file.seek(max(ENDS, rest))
             ends += file.read(ENDS)
     found = next((each for each in SIGNATURES if each.begins.match(ends)), None)
-    if found is not None and format_ not in found.formats:
+    if found is not None and _format(path) not in found.suffixes:
         raise DataError(f"{shown} is {found.kind}", found.help)
 
 
@@ -504,23 +491,9 @@ def rows_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Iterator[d
 def _rows_in(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any]]:
     try:
         check_size(path, shown, limits)
-        suffix = _format(path)
-        if suffix not in ROW_SUFFIXES:
-            raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {ROWS}")
-        _check_signature(path, shown, ROW_SUFFIXES[suffix], limits)
-        match ROW_SUFFIXES[suffix]:
-            case "json":
-                yield from _json(path, shown, limits)
-            case "csv":
-                yield from delimited_rows(lambda: opened(path, shown, limits), shown, most=limits.whole_bytes)
-            case "tsv":
-                yield from delimited_rows(lambda: opened(path, shown, limits), shown, "\t", most=limits.whole_bytes)
-            case "parquet":
-                yield from _parquet(path, shown, limits)
-            case "arrow":
-                yield from _arrow(path, shown)
-            case "xlsx":
-                yield from workbook_rows(path, shown, limits.whole_bytes)
+        read = _reader(path, shown, ROW_READERS)
+        _check_signature(path, shown, limits)
+        yield from read(path, shown, limits)
     except BROKEN as error:
         raise _broken(path, shown, error) from error
 
@@ -529,15 +502,10 @@ def document_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Any:
     """Return the content of a JSON or YAML file. A mapping with a repeated name becomes a list of mappings with one
     name each, so that no value is lost. Raises `DataError`."""
     try:
-        suffix = _format(path)
-        if suffix not in DOCUMENT_SUFFIXES:
-            raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {DOCUMENTS}")
-        _check_signature(path, shown, DOCUMENT_SUFFIXES[suffix], limits)
+        read = _reader(path, shown, DOCUMENT_READERS)
+        _check_signature(path, shown, limits)
         text = read_all(path, shown, limits)
-        if DOCUMENT_SUFFIXES[suffix] == "json":
-            document = _json_document(text, shown)
-        else:
-            document = _yaml_document(text.decode("utf-8-sig"), shown)
+        document = read(text, shown)
         check_nesting(document, shown)
         if LONE.search(text):
             check_characters(document)
@@ -605,6 +573,15 @@ def _other_encoding(path: Path, shown: str) -> DataError:
                 byte = f"0x{line[error.start]:02x}"
                 return DataError(f"line {number} of {shown} is not UTF-8: no text has the byte {byte} there", help_)
     return DataError(f"{shown} is not UTF-8", help_)
+
+
+def _reader(path: Path, shown: str, readers: Mapping[str, ReaderT]) -> ReaderT:
+    """Return the reader of a file's format. Raises `DataError` for an unknown one."""
+    suffix = _format(path)
+    if suffix not in readers:
+        *others, last = (known for known in readers if known not in OTHER_SPELLINGS)
+        raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {', '.join(others)} or {last}")
+    return readers[suffix]
 
 
 def _format(path: Path) -> str:
@@ -758,7 +735,7 @@ def _converted(convert: Callable[[Any], Any] | None, value: Any) -> Any:
     return value if convert is None else convert(value)
 
 
-def _arrow(path: Path, shown: str) -> Iterator[dict[str, Any]]:
+def _arrow(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any]]:
     """Yield the rows of an Arrow IPC file or stream; Feather files are IPC files."""
     import pyarrow
     import pyarrow.ipc
@@ -854,3 +831,32 @@ def _key(loader: Any, node: Any) -> Any:
     is cut, since a text in nested keys grows with every level: its quotation marks are quoted again."""
     key = loader.construct_object(node, deep=True)
     return key if isinstance(key, str | int | float | bool | None) else str(key)[:LONGEST_KEY]
+
+
+def _separated(delimiter: str | None) -> RowReader:
+    return lambda path, shown, limits: delimited_rows(
+        lambda: opened(path, shown, limits), shown, delimiter, most=limits.whole_bytes
+    )
+
+
+ROW_READERS: Mapping[str, RowReader] = {
+    ".jsonl": _json,
+    ".ndjson": _json,
+    ".json": _json,
+    ".csv": _separated(None),
+    ".tsv": _separated("\t"),
+    ".parquet": _parquet,
+    ".arrow": _arrow,
+    ".feather": _arrow,
+    ".ipc": _arrow,
+    ".xlsx": lambda path, shown, limits: workbook_rows(path, shown, limits.whole_bytes),
+}
+"""The readers of files with records, by suffix."""
+DOCUMENT_READERS: Mapping[str, Callable[[bytes, str], Any]] = {
+    ".json": _json_document,
+    ".yaml": lambda text, shown: _yaml_document(text.decode("utf-8-sig"), shown),
+    ".yml": lambda text, shown: _yaml_document(text.decode("utf-8-sig"), shown),
+}
+"""The readers of documents, by suffix."""
+OTHER_SPELLINGS = (".ndjson", ".ipc", ".yml")
+"""The suffixes that messages leave out, since another one means the same format."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, SupportsIndex
 
 from tripos_compiler.language.exact_values import LEAST, MOST
@@ -173,24 +173,19 @@ def _repaired(text: str, steps: list[int]) -> dict[str, Any] | list[Any] | None:
 def _repeats_name(text: str) -> bool:
     """Return true if an object in a text has a name more than once."""
     names: list[set[str]] = []
-    position = begins = 0
-    in_value = False
-    while (mark := STRUCTURE.search(text, position)) is not None:
-        position = mark.end()
-        character = mark[0].replace("：", ":").replace("，", ",")
-        if character in CLOSERS and not text[begins : mark.start()].strip():
-            position = _string_end(text, position, CLOSERS[character]) or len(text)
-        elif character in "{[":
+    begins, in_value = 0, False
+    for character, start, end in _tokens(text, 0):
+        if character in "{[":
             names.append(set())
-            begins, in_value = position, False
+            begins, in_value = end, False
         elif character in "}]":
             names[-1:] = []
-            begins = position
+            begins = end
         elif character == ",":
-            begins, in_value = position, False
+            begins, in_value = end, False
         elif character == ":" and names and not in_value:
-            name = text[begins : mark.start()].strip(" \t\r\n\"'“”")
-            begins, in_value = position, True
+            name = text[begins:start].strip(" \t\r\n\"'“”")
+            begins, in_value = end, True
             if name in names[-1]:
                 return True
             names[-1].add(name)
@@ -257,32 +252,43 @@ def _extent(text: str, start: int) -> tuple[int, str]:
     """Return the end of the value that opens at `start`, and its text. A value cut off by the end of the text is closed
     after its last complete member. The text is empty if the value has none, or mismatched brackets."""
     levels: list[_Level] = []
+    for character, begins, end in _tokens(text, start):
+        if character in "{[":
+            levels.append(_Level(character))
+        elif character in "}]":
+            if levels.pop().opener != {"}": "{", "]": "["}[character]:
+                return end, ""
+            if not levels:
+                return end, text[start:end]
+            levels[-1].safe = end
+        elif character == ":":
+            levels[-1].in_value = True
+        elif character == ",":
+            if levels[-1].in_value:
+                levels[-1].safe, levels[-1].in_value = begins, False
+        elif levels[-1].in_value:  # a string
+            levels[-1].safe = end
+    return len(text), _closed(text, start, levels)
+
+
+def _tokens(text: str, start: int) -> Iterator[tuple[str, int, int]]:
+    """Yield the brackets, commas, colons and strings from a bracket on, each with its position and its end. A string
+    is yielded as its first quotation mark; the tokens end before one that does not end. A quotation mark after other
+    characters begins no string."""
     position = previous = start
     while (mark := STRUCTURE.search(text, position)) is not None:
         position = mark.end()
         character = mark[0].replace("：", ":").replace("，", ",")
-        if character in CLOSERS:
-            if mark.start() > start and text[previous : mark.start()].strip() == "":
-                end = _string_end(text, position, CLOSERS[character])
-                if end is None:
-                    break
-                position = end
-                if levels[-1].in_value:
-                    levels[-1].safe = position
-        elif character in "{[":
-            levels.append(_Level(character))
-        elif character in "}]":
-            if levels.pop().opener != {"}": "{", "]": "["}[character]:
-                return position, ""
-            if not levels:
-                return position, text[start:position]
-            levels[-1].safe = position
-        elif character == ":":
-            levels[-1].in_value = True
-        elif character == "," and levels[-1].in_value:
-            levels[-1].safe, levels[-1].in_value = mark.start(), False
+        if character not in CLOSERS:
+            if len(character) == 1:  # not an escaped character
+                yield character, mark.start(), position
+        elif not text[previous : mark.start()].strip():
+            end = _string_end(text, position, CLOSERS[character])
+            if end is None:
+                return
+            position = end
+            yield character, mark.start(), position
         previous = position
-    return len(text), _closed(text, start, levels)
 
 
 def _string_end(text: str, position: int, closers: str) -> int | None:

@@ -71,6 +71,12 @@ class Unreadable(Exception):
 
 
 # These functions convert a value from JSON. They raise `Unreadable` if it has another type.
+def _check_agreement(raw: Any) -> None:
+    """Raise `Unreadable` if the reply gives a value more than once, differently."""
+    if raw is CONFLICT:
+        raise Unreadable(CONFLICT.error)
+
+
 def as_text(raw: Any) -> str:
     """Return a text; a list of texts becomes lines."""
     match raw:
@@ -445,8 +451,7 @@ class _ValueReader:
         """Return a value of the type from a JSON value or a text."""
         if isinstance(type, OptionalType):
             return self._optional(type.of, raw)
-        if raw is CONFLICT:
-            raise Unreadable(CONFLICT.error)
+        _check_agreement(raw)
         if raw is None:
             raise Unreadable("the value is null")
         match type:
@@ -485,8 +490,7 @@ class _ValueReader:
             if len(inner) != 1 or fold(str(next(iter(inner)))).startswith(OTHERS):
                 break
             (raw,) = inner.values()
-        if raw is CONFLICT:
-            raise Unreadable(CONFLICT.error)
+        _check_agreement(raw)
         if not isinstance(raw, str):
             return raw
         number = self._number(raw, scale)

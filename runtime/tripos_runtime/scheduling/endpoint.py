@@ -317,7 +317,7 @@ class Gate:
 
     def try_enter(self, shares: Shares, tokens: int) -> int | None:
         """Return the epoch of a call that may go at once; None if it has to wait."""
-        if self._lanes or self._busy() >= self.window.allowed or self.circuit.silent:
+        if self._lanes or self._slots_in_use() >= self.window.allowed or self.circuit.silent:
             return None
         if shares or self._wait_until > -math.inf:
             now = self._clock()
@@ -349,7 +349,7 @@ class Gate:
         """Record a reply after `took_s` seconds that used `used` tokens."""
         self._note_reply()
         self._accepted_at = self._clock()
-        self.window.accepted(epoch, self._busy(), took_s)
+        self.window.accepted(epoch, self._slots_in_use(), took_s)
         self._close_slot(epoch, took_s, refused=False)
         self._leave(epoch, shares, tokens, used)
 
@@ -357,15 +357,15 @@ class Gate:
         """Record an error after `took_s` seconds: an answer of the endpoint, or a missing answer."""
         refused = error.code == RATE_LIMITED
         if error.code in NO_ANSWER and error.retryable and not error.broken:
-            if self.window.overloads(timed_out=error.code == TIMED_OUT):
-                self.window.refused(epoch, self._busy())
+            if self.window.unanswered(timed_out=error.code == TIMED_OUT):
+                self.window.refused(epoch, self._slots_in_use())
             self._no_response(epoch, error)
         else:
             self._note_reply()
         if error.retry_after_s:
             until = self._clock() + min(error.retry_after_s, self._patience_s)
             self._wait_until = max(self._wait_until, until)
-            refused = refused and not self.window.excuses(epoch)
+            refused = refused and not self.window.deferred(epoch)
         self._close_slot(epoch, took_s, refused=refused)
         self._leave(epoch, shares, tokens, None)
 
@@ -407,7 +407,7 @@ class Gate:
             "retrying one call after 1, 2, 4 … 60 s"
         )
 
-    def _busy(self) -> int:
+    def _slots_in_use(self) -> int:
         """Return the number of slots that are in use or closed, after opening those whose time has come."""
         while self._closed and self._closed[0][0] <= self._clock():
             _, epoch = heapq.heappop(self._closed)
@@ -421,7 +421,7 @@ class Gate:
         if pause_s > 0.0:
             heapq.heappush(self._closed, (self._clock() + pause_s, epoch if refused else PROBE))
         elif refused:
-            self.window.refused(epoch, self._busy())
+            self.window.refused(epoch, self._slots_in_use())
 
     def _leave(self, epoch: int, shares: Shares, tokens: int, used: int | None) -> None:
         self.in_flight -= 1
@@ -460,14 +460,14 @@ class Gate:
                     soonest_s = min(soonest_s, wait_s)
             return known[shares]
 
-        while self._lanes and self._busy() < self.window.allowed:
+        while self._lanes and self._slots_in_use() < self.window.allowed:
             waiter = self._lanes.take(may_go)
             if waiter is None:
                 break
             self._send(waiter, self.window.epoch, now)
             if waiter.shares:
                 known.clear()  # limits may be shared by several groups
-        if self._lanes and self._closed and self._busy() >= self.window.allowed:
+        if self._lanes and self._closed and self._slots_in_use() >= self.window.allowed:
             soonest_s = min(soonest_s, self._closed[0][0] - now)
         if self._lanes and soonest_s < math.inf:
             self._wake(now + soonest_s)

@@ -90,12 +90,6 @@ class Window:
     (22, 1)
     """
 
-    __slots__ = (
-        *("_clean", "_excused", "_late_refused", "_late_results", "_latency_s", "_peak", "_proved", "_refused"),
-        *("_results", "_since_s", "_size", "_threshold", "_trial", "_trouble"),
-        *("_usual", "_vain", "allowed", "epoch", "most"),
-    )
-
     def __init__(self, most: int) -> None:
         self.most = most
         self.allowed = min(START, most)
@@ -107,16 +101,17 @@ class Window:
         """The share of refusals that does not depend on the load."""
         self._proved = 0.0
         """The usual share of refusals by the last trial, which no other rounds raise."""
-        self._late_results = self._late_refused = 0.0
+        self._recent_results = self._recent_refusals = 0.0
         """The results of the last rounds, and the refusals among them; earlier rounds weigh less."""
         self._trial: _Trial | None = None
-        self._excused = False
+        self._deferred = False
         """True if the endpoint has said when to go on, and no round has ended since."""
-        self._vain = False
+        self._all_refused = False
         """True if the last round had refusals only."""
         self._latency_s: float | None = None
-        self._trouble = 0.0
-        self._clean = 0
+        self._error_share = 0.0
+        """The average share of server errors among the last calls."""
+        self._rounds_unrefused = 0
         """The number of rounds without a refusal since the last one."""
         self._since_s = 0.0
         """The time since the last reply, where calls come one at a time with pauses."""
@@ -127,29 +122,29 @@ class Window:
         """Record a reply. `busy` is the number of slots in use, with its own, and `took_s` the time of the call."""
         last_s = took_s if self._latency_s is None else self._latency_s
         self._latency_s = MEMORY * last_s + (1.0 - MEMORY) * took_s
-        self._trouble *= MEMORY
+        self._error_share *= MEMORY
         self._count(epoch, busy, refused=False)
 
     def refused(self, epoch: int, busy: int) -> None:
         """Record a refusal."""
         self._count(epoch, busy, refused=True)
 
-    def excuses(self, epoch: int) -> bool:
-        """Return true if a refusal that says when the endpoint accepts calls again does not count. The first ones are
-        obeyed, and no more; the window is only cut if refusals go on then."""
-        if epoch == self.epoch and not self._excused:
-            self._excused = True
+    def deferred(self, epoch: int) -> bool:
+        """Record a refusal that says when the endpoint accepts calls again. Return true if it does not count: the first
+        ones are obeyed, and no more; the window is only cut if refusals go on then."""
+        if epoch == self.epoch and not self._deferred:
+            self._deferred = True
             self.epoch += 1
             self._begin_round()
             return True
         return epoch != self.epoch
 
-    def overloads(self, *, timed_out: bool) -> bool:
+    def unanswered(self, *, timed_out: bool) -> bool:
         """Record a call without an answer. Return true if it counts as a refusal: a timeout does, and frequent server
         errors do. Less than one call at a time is no help against either."""
         if not timed_out:
-            self._trouble = self._trouble * MEMORY + 1.0 - MEMORY
-        return self.allowed > 1 and (timed_out or self._trouble > STUMBLE)
+            self._error_share = self._error_share * MEMORY + 1.0 - MEMORY
+        return self.allowed > 1 and (timed_out or self._error_share > STUMBLE)
 
     def pause_s(self, epoch: int, took_s: float, *, refused: bool) -> float:
         """Return how long the slot of a call stays closed after the call. The slot of a refused call is closed as long
@@ -161,7 +156,7 @@ class Window:
     def restart(self) -> None:
         """Restart with one call after a silence, and grow fast up to half of the last size."""
         self._threshold = max(1.0, self._size / 2)
-        self._trouble = 0.0
+        self._error_share = 0.0
         self._trial = None
         self.epoch += 1
         self._resize(1.0)
@@ -202,8 +197,8 @@ class Window:
             gap_s = max(gap_s, self._since_s)
         else:
             since_s = self._since_s or gap_s
-            gap_s = min(since_s, gap_s / 4) if self._vain else since_s
-            self._vain = False
+            gap_s = min(since_s, gap_s / 4) if self._all_refused else since_s
+            self._all_refused = False
             pause_s = max(0.0, gap_s / 2 - took_s)
             self._since_s = took_s + pause_s
         self._resize(max(self._reply_s, 1e-9) / max(min(gap_s, LONGEST_GAP_S), self._reply_s, 1e-9))
@@ -211,18 +206,18 @@ class Window:
 
     def _end_round(self) -> None:
         results, refused = self._results, self._refused
-        self._late_results = MEMORY * self._late_results + results
-        self._late_refused = MEMORY * self._late_refused + refused
-        if self._exceeds(results, refused) or self._exceeds(self._late_results, self._late_refused):
+        self._recent_results = MEMORY * self._recent_results + results
+        self._recent_refusals = MEMORY * self._recent_refusals + refused
+        if self._exceeds(results, refused) or self._exceeds(self._recent_results, self._recent_refusals):
             self._cut(results, refused)
             return
         usual = self._usual + (refused / results - self._usual) * results / (results + RECENT)
         self._usual = min(usual, self._proved)
-        self._excused = self._vain = False
-        self._clean = 0 if refused else self._clean + 1
+        self._deferred = self._all_refused = False
+        self._rounds_unrefused = 0 if refused else self._rounds_unrefused + 1
         size = self._size
         if 2 * self._peak >= self.allowed:  # an unfilled window is no evidence for a larger one
-            step = max(size * SLOWER, min(1.0, size / 4)) * 2 ** max(self._clean - SAWTOOTH, 0)
+            step = max(size * SLOWER, min(1.0, size / 4)) * 2 ** max(self._rounds_unrefused - SAWTOOTH, 0)
             fast = size < self._threshold
             size = min(size * FASTER, self._threshold) if fast else min(size + step, size * FASTER)
         self._resize(size)
@@ -234,13 +229,13 @@ class Window:
     def _cut(self, results: int, refused: int) -> None:
         """Cut the window after a round, and begin the trial of the cut."""
         size, share = self._size, refused / results
-        self._clean = 0
-        self._late_results = self._late_refused = 0.0
+        self._rounds_unrefused = 0
+        self._recent_results = self._recent_refusals = 0.0
         self.epoch += 1
         if refused == results:  # a smaller window would show nothing: find out when the endpoint accepts calls again
-            if not self._vain:
+            if not self._all_refused:
                 self._threshold = max(1.0, self._peak / 2)
-            self._vain = True
+            self._all_refused = True
             self._resize(max(self._peak / 4, 1.0 if self._peak > 1 else 0.0))
             return
         accepted = self._peak * (1.0 - share)
@@ -266,7 +261,7 @@ class Window:
         else:
             self._proved = self._usual
             self._threshold = self._size
-            self._resize(self._size)
+            self._begin_round()
 
     def _resize(self, size: float) -> None:
         if size < 1.0 <= self._size:

@@ -158,11 +158,11 @@ def _add(to: dict[str, dict[str, Any]], name: str, usage: Mapping[str, Any] | No
 
 def _judgements(unit: RunUnit) -> dict[str, list[UnitScore]]:
     """Return one score of each judgement, by evaluator: several metrics may share a judgement."""
-    by_sample: dict[str, dict[str, UnitScore]] = {}
+    by_evaluator: dict[str, dict[str, UnitScore]] = {}
     for score in unit.scores:
         if score.evaluator is not None and score.judgement_id is not None:
-            by_sample.setdefault(score.evaluator, {}).setdefault(score.judgement_id, score)
-    return {name: list(judged.values()) for name, judged in by_sample.items()}
+            by_evaluator.setdefault(score.evaluator, {}).setdefault(score.judgement_id, score)
+    return {name: list(judged.values()) for name, judged in by_evaluator.items()}
 
 
 def _usage(unit: RunUnit, model: str, run: RunRecord) -> dict[str, Any]:
@@ -515,13 +515,13 @@ class _InspectWriter:
         }
 
     def _steps(self) -> list[dict[str, Any]]:
-        steps: dict[str, dict[str, Any]] = {}
+        solvers: dict[str, dict[str, Any]] = {}
         for scenario in self.plan.scenarios:
             for step in scenario.steps:
                 if isinstance(step, Ask) and step.role == self.run.compared_role:
                     name = f"{scenario.name}.{step.name}"
-                    steps[name] = {"solver": name, "params": {"samples": step.samples, **step.settings.given}}
-        return list(steps.values())
+                    solvers[name] = {"solver": name, "params": {"samples": step.samples, **step.settings.given}}
+        return list(solvers.values())
 
 
 def _header_score(figure: ExportedFigure) -> dict[str, Any]:

@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from openpyxl.cell import Cell
 
 
-TABLES = ("items", "samples", "scores", "measures", "notes")
-UNASKED = ("items", "samples", "scores", "measures")
+STANDARD_TABLES = ("items", "samples", "scores", "measures")
 """The tables that are written if none is named."""
+TABLES = (*STANDARD_TABLES, "notes")
 BATCH = 10_000
 """Rows in memory at once."""
 CALL_COLUMNS = ("reply", "parsed", "logprobs", "messages", "error")
@@ -149,8 +149,10 @@ def _measures(connection: Connection, plan: Plan, run: RunRecord) -> TableSource
     counts = {"items": pa.int64(), "n": pa.int64(), "total": pa.int64(), "coverage": pa.float64()}
     texts = {name: pa.string() for name in ("measure", "model", *dims)}
     schema = pa.schema([*texts.items(), *numbers.items(), *counts.items()])
-    cells = [{name: _text(row.get(name)) if name in texts else row.get(name) for name in schema.names} for row in rows]
-    return TableSource("measures", schema, [pa.RecordBatch.from_pylist(cells, schema=schema)])
+    converted = [
+        {name: _text(row.get(name)) if name in texts else row.get(name) for name in schema.names} for row in rows
+    ]
+    return TableSource("measures", schema, [pa.RecordBatch.from_pylist(converted, schema=schema)])
 
 
 @dataclass(frozen=True)

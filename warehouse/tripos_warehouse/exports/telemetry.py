@@ -136,9 +136,9 @@ class _Trace:
         unit = self.unit
         if not unit.replies:
             return
-        begun = min(_begun(kept["created_at"], kept["latency_s"]) for kept in unit.replies)
+        begun = min(_begun(reply["created_at"], reply["latency_s"]) for reply in unit.replies)
         judged = [unit_score.judged_at for unit_score in unit.scores if unit_score.judged_at is not None]
-        ended = max([kept["created_at"] for kept in unit.replies] + judged)
+        ended = max([reply["created_at"] for reply in unit.replies] + judged)
         yield self._span(sender, f"evaluate {unit.scenario}", self._root, None, (begun, ended), self._place(), None)
         for reply in unit.replies:
             times = (_begun(reply["created_at"], reply["latency_s"]), reply["created_at"])

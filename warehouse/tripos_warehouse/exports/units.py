@@ -204,14 +204,14 @@ def figure_name(score: UnitScore, steps: Sequence[str], scenario: str | None, pl
 
 def scored_steps(plan: Plan, scenario: str) -> dict[str, tuple[str, ...]]:
     """Return, for each metric of a scenario, the steps whose replies have a score of it."""
-    by_scenario: dict[str, dict[str, None]] = {}
+    by_metric: dict[str, dict[str, None]] = {}
     for declared in plan.scenarios:
         for step in declared.steps if declared.name == scenario else ():
             if isinstance(step, Score | Grade):
                 names = [step.name] if isinstance(step, Score) else step.metrics or [step.name]
                 for name in names:
-                    by_scenario.setdefault(name, {})[step.of] = None
-    return {name: tuple(steps) for name, steps in by_scenario.items()}
+                    by_metric.setdefault(name, {})[step.of] = None
+    return {name: tuple(steps) for name, steps in by_metric.items()}
 
 
 def _looked_at(scenario: Scenario, *kinds: type) -> set[str]:
@@ -293,13 +293,13 @@ def usage_of(parts: Sequence[Mapping[str, Any] | UnitScore]) -> dict[str, Any] |
     """Return the tokens and the cost of some calls; `None` if no provider reported tokens. The cost is included if that
     of every call is known.
     """
-    read = [vars(part) if isinstance(part, UnitScore) else part for part in parts]
-    known = [reply for reply in read if reply["tokens_in"] is not None or reply["tokens_out"] is not None]
+    rows = [vars(part) if isinstance(part, UnitScore) else part for part in parts]
+    known = [row for row in rows if row["tokens_in"] is not None or row["tokens_out"] is not None]
     if not known:
         return None
-    sent, got = (sum(reply[name] or 0 for reply in known) for name in ("tokens_in", "tokens_out"))
-    reasoning = [reply["tokens_reasoning"] for reply in known if reply.get("tokens_reasoning") is not None]
-    costs = [reply["cost_usd"] for reply in read]
+    sent, got = (sum(row[name] or 0 for row in known) for name in ("tokens_in", "tokens_out"))
+    reasoning = [row["tokens_reasoning"] for row in known if row.get("tokens_reasoning") is not None]
+    costs = [row["cost_usd"] for row in rows]
     usage: dict[str, Any] = {"input_tokens": sent, "output_tokens": got, "total_tokens": sent + got}
     if reasoning:
         usage["reasoning_tokens"] = sum(reasoning)

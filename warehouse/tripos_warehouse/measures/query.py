@@ -172,12 +172,12 @@ class Query:
     def needed(self, *names: str) -> dict[str, str]:
         """Return these parts and all parts that they read, in order."""
         words = set(names)
-        columns: dict[str, str] = {}
+        read_parts: dict[str, str] = {}
         for name, body in reversed(list(self.parts.items())):
             if name in words:
-                columns[name] = body
+                read_parts[name] = body
                 words.update(_WORD.findall(body))
-        return dict(reversed(list(columns.items())))
+        return dict(reversed(list(read_parts.items())))
 
     def without(self, *names: str) -> Query:
         """Return the query without these parts, and without parts that only they read."""
@@ -250,12 +250,12 @@ def weights_of(scored: ScoredStep) -> Weights:
     if scored.kind != "scorer":
         return {}
     grades = {step.fingerprint: step for step in judged_steps(scored)}
-    by_column: dict[str, dict[str, float]] = {}
+    by_scenario: dict[str, dict[str, float]] = {}
     for scenario in scored.scenarios:
         grade = next(grades[step.fingerprint] for step in scenario.steps if step.fingerprint in grades)
-        by_column[scenario.name] = grade_weights(grade)
-    alike = {weight for weights in by_column.values() for weight in weights.values()}
-    return by_column if len(alike) > 1 else {}
+        by_scenario[scenario.name] = grade_weights(grade)
+    alike = {weight for weights in by_scenario.values() for weight in weights.values()}
+    return by_scenario if len(alike) > 1 else {}
 
 
 def grade_weights(grade: Grade) -> dict[str, float]:

@@ -10,7 +10,7 @@ from tripos_compiler.language.figures import is_pooled, measures_of
 from tripos_compiler.plan import Measure, Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.measures.differences import ModelDifferences, model_differences
-from tripos_warehouse.measures.directions import better_direction, is_lower_better
+from tripos_warehouse.measures.directions import better_direction
 from tripos_warehouse.measures.measure_rows import UNFOLLOWED, MeasureRow, MeasureTable, followed_difference, text_of
 from tripos_warehouse.measures.sides import Cell, Side, items_by_model
 from tripos_warehouse.query.connection import Connection
@@ -40,7 +40,7 @@ def best_values(connection: Connection, report: Report) -> frozenset[BestValue]:
 
 def _best(connection: Connection, plan: Plan, run: RunRecord, table: MeasureTable) -> list[tuple[tuple[Any, ...], str]]:
     tests = model_tests(connection, plan, run, table)
-    sign = -1.0 if is_lower_better(plan, table.measure) else 1.0
+    sign = -1.0 if table.lower_is_better else 1.0
     cells: dict[tuple[Any, ...], list[MeasureRow]] = {}
     for row in table.rows:
         cells.setdefault(row.by, []).append(row)
@@ -67,10 +67,10 @@ class ModelTests:
     def difference(self, cell: Cell, first: str, second: str) -> Estimate | None:
         """Return how far a model is above another one in a cell; None if one of them has no value."""
         texts = tuple(map(text_of, cell))
-        if (cached := self.differences.get((texts, first, second))) is not None:
-            return cached
-        cached = self.differences.get((texts, second, first))
-        return None if cached is None else negated(cached)
+        if (estimate := self.differences.get((texts, first, second))) is not None:
+            return estimate
+        estimate = self.differences.get((texts, second, first))
+        return None if estimate is None else negated(estimate)
 
     def p_value(self, cell: Cell, first: str, second: str) -> float | None:
         """Return the corrected p-value of two models in a cell; None if nothing distinguishes them."""

@@ -282,6 +282,8 @@ class Board:
     version: str
     measure: Measure
     entries: tuple[BoardEntry, ...]
+    lower_is_better: bool
+    """True if the lowest value is the best."""
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Models that ran under other major versions only, with these versions: their figures mean something else."""
     partial: Mapping[str, str] = field(default_factory=dict)
@@ -310,7 +312,7 @@ class Board:
     differences: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
     """The difference of each model from each one below it; `p` is adjusted by Holm."""
     plan: Plan | None = None
-    """The plan of its latest run."""
+    """The plan of its latest run, which has the titles."""
 
     @property
     def named(self) -> str:
@@ -319,11 +321,6 @@ class Board:
         if language is not None and self.plan is not None:
             title = self.plan.title_of("measure", self.measure.name, language)
         return self.measure.name if title is None else f"{title} ({self.measure.name})"
-
-    @property
-    def lower_is_better(self) -> bool:
-        """True if the lowest value is the best."""
-        return self.measure.lower_is_better if self.plan is None else is_lower_better(self.plan, self.measure)
 
     @property
     def has_other_partners(self) -> bool:
@@ -465,7 +462,8 @@ def _board(
 
     means = {model: Estimate(row.value, n=row.items) for model, row in rows_with_value.items()}
     not_ended = {run.run_id for run in runs if not run.ended}
-    ranking = rank_by(means, compared, level=LEVEL, lower_is_better=is_lower_better(plan, measure))
+    lower = is_lower_better(plan, measure)
+    ranking = rank_by(means, compared, level=LEVEL, lower_is_better=lower)
     ranks = ranking.ranks
     numbers = [rank.rank for rank in ranks]
     entries = []
@@ -488,6 +486,7 @@ def _board(
         newest.version,
         measure,
         tuple(entries),
+        lower,
         left_out,
         partial_coverage(connection, shown_runs, runs, rows_with_value),
         {model: incomparable[model] for model in rows_with_value if model in incomparable},

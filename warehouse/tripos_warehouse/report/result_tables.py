@@ -434,8 +434,8 @@ class _Arrangement:
             other = self.table.reference
             if other is None:
                 other = min(keys, key=lambda key: self._sign(line) * (line.cells[key].value or 0.0))[-1]
-            values = {key: line.contrast.p_value(self._place_of(line, key), other) for key in keys if key[-1] != other}
-            p_values |= {key: p for key, p in values.items() if p is not None}
+            tested = {key: line.contrast.p_value(self._place_of(line, key), other) for key in keys if key[-1] != other}
+            p_values |= {key: p for key, p in tested.items() if p is not None}
         return replace(line, differences=differences, p_values=p_values)
 
     def _difference(self, line: _Line, key: Key) -> Estimate:

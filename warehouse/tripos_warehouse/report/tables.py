@@ -55,14 +55,16 @@ def report_tables(report: Report, best: Collection[BestValue] = ()) -> list[Tabl
     for table in report.measures:
         if has_one_evaluator(table):
             continue
-        name, caption = f"{report.run.benchmark}-{table.measure.name}", _caption(report.plan, table)
+        name = f"{report.run.benchmark}-{table.measure.name}"
+        caption = measure_caption(report.plan, table, in_file=True)
         tables.append(_report_table(report, table, best, comparable_measures(report, table), name, caption))
         if table.measure.corrected and table.rows:
             words = "".join(map(localized_in_file, (" of the judge alone", ": ", JUDGE_INTERVAL)))
-            caption = f"{_caption(report.plan, table.judge_table)}{words}"
+            caption = f"{measure_caption(report.plan, table.judge_table, in_file=True)}{words}"
             tables.append(_report_table(report, table.judge_table, (), (), f"{name}-judge", caption))
         if (people := report.by_people.get(table.measure.name)) is not None:
-            caption = f"{_caption(report.plan, people)}{localized_in_file(', of people: ')}{', '.join(report.apart)}"
+            caption = measure_caption(report.plan, people, in_file=True)
+            caption += f"{localized_in_file(', of people: ')}{', '.join(report.apart)}"
             measure_tables = tuple(report.by_people.values())
             tables.append(_report_table(report, people, (), measure_tables, f"{name}-people", caption))
     return tables
@@ -130,33 +132,22 @@ def counts_of(rows: Sequence[MeasureRow], form: str = COUNTS) -> str:
     )
 
 
-def _caption(plan: Plan, table: MeasureTable) -> str:
-    """Return the caption of a measure in a file: its title in the language that the reader chose, else its name."""
-    return title_of(table) if chosen_language() is None else shown_title(plan, table)
-
-
-def title_of(table: MeasureTable) -> str:
-    """Return the name of a measure with its dimensions."""
-    by = ", ".join(table.measure.by)
-    named = f"{table.measure.name} by {by}" if by else table.measure.name
-    named += ", corrected by people" if table.measure.corrected else ""
-    named += f", across {' * '.join(table.measure.random)} as sample" if table.measure.random else ""
-    return f"{named} (lower is better)" if table.lower_is_better else named
-
-
-def shown_title(plan: Plan, table: MeasureTable) -> str:
-    """Return the title of a measure in the reader's language, with its name; or only its name if it has no title."""
-    language = titles_language()
-    title = plan.title_of("measure", table.measure.name, language)
-    named = f"{title} ({table.measure.name})" if title is not None else table.measure.name
+def measure_caption(plan: Plan, table: MeasureTable, *, in_file: bool = False) -> str:
+    """Return the caption of a measure: its title with its name, its dimensions and how it is taken, in the reader's
+    language. In a file, which others read too, the caption is English without a title unless the reader chose a
+    language."""
+    chosen, language = chosen_language(), titles_language()
+    words = "en" if in_file and chosen is None else None
+    title = plan.title_of("measure", table.measure.name, language) if words is None else None
+    caption = f"{title} ({table.measure.name})" if title is not None else table.measure.name
     if table.measure.by:
-        names_only = language == "en" and chosen_language() is None
+        names_only = chosen is None and (in_file or language == "en")
         by = [name if names_only else dimension_heading(plan, name, language) for name in table.measure.by]
-        named += localized(" by ") + ", ".join(by)
-    named += localized(", corrected by people") if table.measure.corrected else ""
+        caption += localized(" by ", words) + ", ".join(by)
+    caption += localized(", corrected by people", words) if table.measure.corrected else ""
     if table.measure.random:
-        named += localized(f", across {' * '.join(table.measure.random)} as sample")
-    return named + localized(" (lower is better)") if table.lower_is_better else named
+        caption += localized(f", across {' * '.join(table.measure.random)} as sample", words)
+    return caption + localized(" (lower is better)", words) if table.lower_is_better else caption
 
 
 def models_of(table: MeasureTable, order: Sequence[str]) -> list[str]:

@@ -45,6 +45,7 @@ from tripos_warehouse.report.tables import (
     history_table,
     item_table,
     judge_tables,
+    measure_caption,
     measures_table,
     models_of,
     models_table,
@@ -52,7 +53,6 @@ from tripos_warehouse.report.tables import (
     reliability_table,
     rows_table,
     section_table,
-    shown_title,
     too_few,
     yield_table,
 )
@@ -171,7 +171,7 @@ def render_report(
     for table in report.measures:
         if table in of_one_evaluator:
             continue
-        text.append(f"\n{shown_title(report.plan, table)}\n", style="bold")
+        text.append(f"\n{measure_caption(report.plan, table)}\n", style="bold")
         lines = measure_lines(report.plan, table, report.run.models, comparable_measures(report, table), table_width)
         if (why := report.not_computed.get(table.measure.name)) is not None:
             lines = [wrapped(localized(NO_SCORES) + localized(": ") + localized(why), width)]
@@ -179,12 +179,12 @@ def render_report(
         for line in baseline_lines(report.plan, table, width):
             text.append(line + "\n", style="yellow")
         if table.measure.corrected and table.rows:
-            title = shown_title(report.plan, table.judge_table) + localized(" of the judge alone") + localized(": ")
+            title = measure_caption(report.plan, table.judge_table) + localized(" of the judge alone") + localized(": ")
             text.append("\n" + wrapped(title + localized(JUDGE_INTERVAL), width) + "\n", style="bold")
             lines = measure_lines(report.plan, table.judge_table, report.run.models, (), table_width)
             text.append("\n".join([*lines, *reason_lines(report.plan, table.judge_table, width)]) + "\n")
         if (people := report.by_people.get(table.measure.name)) is not None:
-            title = f"{shown_title(report.plan, people)}{localized(', of people: ')}{', '.join(report.apart)}"
+            title = f"{measure_caption(report.plan, people)}{localized(', of people: ')}{', '.join(report.apart)}"
             text.append("\n" + wrapped(title, width) + "\n", style="bold")
             lines = measure_lines(report.plan, people, report.run.models, tuple(report.by_people.values()), table_width)
             text.append("\n".join([*lines, *reason_lines(report.plan, people, width)]) + "\n")
@@ -462,7 +462,7 @@ def _one_measure(report: Report, table: MeasureTable, models: Sequence[str], wid
         rows = tuple(row for row in ranked.rows if (row.by if table.measure.by else row.model) in shown)
         measure_table = replace(table, rows=rows)
         lines = [
-            shown_title(report.plan, table),
+            measure_caption(report.plan, table),
             *measure_lines(report.plan, measure_table, models, comparable_measures(report, table), width),
         ]
         lines = [

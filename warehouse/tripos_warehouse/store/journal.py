@@ -140,14 +140,14 @@ def segments(root: Path) -> list[str]:
     """Return the names of all segments, oldest first. Other files and links are ignored."""
     try:
         with os.scandir(root / JOURNAL) as entries:
-            paths = [
+            names = [
                 entry.name.removesuffix(SUFFIX)
                 for entry in entries
                 if entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False)
             ]
     except (FileNotFoundError, NotADirectoryError):
         return []
-    return sorted(filter(is_name, paths))
+    return sorted(filter(is_name, names))
 
 
 def to_line(rows: Mapping[str, Sequence[Row]]) -> bytes:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tripos_warehouse import sql
-from tripos_warehouse.errors import StoreError
+from tripos_warehouse.errors import StoreError, unreadable_table_error
 from tripos_warehouse.query.connection import Connection, duckdb, open_sandbox
 from tripos_warehouse.store.schemas import NOTES, RUNS, SAMPLES
 from tripos_warehouse.store.store import Store
@@ -87,15 +87,12 @@ def add_notes(store: Store, given: Sequence[Note], *, partial: bool = False) -> 
     columns = ["sample_id", "benchmark", "scenario", "item_id", "model", "created_at"]
     samples = store.rows(SAMPLES.name, {note.sample_id for note in fresh.values()}, columns)
     runs = store.rows(RUNS.name, {note.run_id for note in fresh.values()}, ["run_id"])
-    found = ((name, _fault(note, runs, samples)) for name, note in fresh.items())
-    faults = [NoteFault(name, fault) for name, fault in found if fault is not None]
-    if not faults or partial:
-        faulty = {fault.note_id for fault in faults}
-        rows = [_row(note, samples[note.sample_id]) for name, note in fresh.items() if name not in faulty]
-        if rows:
-            store.append({NOTES.name: rows})
-        return AddedNotes(len(rows), len(given) - len(fresh), tuple(faults))
-    return AddedNotes(0, len(given) - len(fresh), tuple(faults))
+    faults = {name: fault for name, note in fresh.items() if (fault := _fault(note, runs, samples)) is not None}
+    storable = [note for name, note in fresh.items() if name not in faults] if partial or not faults else []
+    if storable:
+        store.append({NOTES.name: [_row(note, samples[note.sample_id]) for note in storable]})
+    refused = tuple(NoteFault(name, fault) for name, fault in faults.items())
+    return AddedNotes(len(storable), len(given) - len(fresh), refused)
 
 
 def add_note(store: Store, note: Note, before: str | None) -> None:
@@ -149,6 +146,7 @@ def _row(note: Note, sample: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _COLUMNS = ("note_id", "sample_id", "run_id", "noted_by", "note_flag", "note_text")
+_TIMES = ("replied_at", "created_at")
 
 
 def standing(store: Store) -> list[dict[str, Any]]:
@@ -160,7 +158,7 @@ def standing(store: Store) -> list[dict[str, Any]]:
     paths = [str(path) for path in store.parts(NOTES.name)]
     if not paths:
         return []
-    times = ", ".join(f"make_timestamp(epoch_us({name})) as {name}" for name in ("replied_at", "created_at"))
+    times = ", ".join(f"make_timestamp(epoch_us({name})) as {name}" for name in _TIMES)
     query = f"""select {", ".join(_COLUMNS)}, {times}
       from ({standing_notes(f"read_parquet({sql.texts(paths)}, union_by_name = true)")}) as note
       order by note.created_at, note_id"""
@@ -168,8 +166,8 @@ def standing(store: Store) -> list[dict[str, Any]]:
         with open_sandbox(paths) as database:
             rows = database.execute(query).fetchall()
     except duckdb.Error as error:
-        raise StoreError("S0103", f"the store cannot be read: {' '.join(str(error).split())}") from error
-    return [dict(zip((*_COLUMNS, "replied_at", "created_at"), row, strict=True)) for row in rows]
+        raise unreadable_table_error(NOTES.name, error) from error
+    return [dict(zip((*_COLUMNS, *_TIMES), row, strict=True)) for row in rows]
 
 
 def flagged_replies(connection: Connection, benchmark: str, flags: Sequence[str] = FLAGS) -> frozenset[str]:

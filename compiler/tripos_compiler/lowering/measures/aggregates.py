@@ -974,15 +974,15 @@ def _report_no_aggregate(reading: FigureContext, name: Name) -> None:
 
 
 def _scale(
-    reading: FigureContext, function: AggregateFunction, declared: Interval | None, own_ends: Ends
+    reading: FigureContext, function: AggregateFunction, declared: Interval | None, value_ends: Ends
 ) -> tuple[Scale, Ends]:
-    """Return the scale and the range of an aggregate of values with range `own_ends` and scale `declared`.
+    """Return the scale and the range of an aggregate of values with range `value_ends` and scale `declared`.
 
     A figure whose range follows only from its computation, such as a standard deviation or the mean of an expression,
     has no scale of its own.
     """
-    own = function.bounds(own_ends)
-    ends = function.bounds(_with_zero(own_ends)) if reading.zero else own
+    own = function.bounds(value_ends)
+    ends = function.bounds(_with_zero(value_ends)) if reading.zero else own
     low, high = ends
     if low is None or high is None:
         return Scale(), ends

@@ -621,27 +621,29 @@ def _statements(program: Program) -> Iterator[tuple[str | None, Statement]]:
 def check_settling(program: Program, plan: Plan) -> None:
     """Report `until` clauses that continuing a run cannot satisfy. Call it after everything is lowered."""
     measures = measures_of(plan)
-    claims: list[tuple[str, Measure | Expectation, StoppingCriterion, Span]] = []
+    criteria: list[tuple[str, Measure | Expectation, StoppingCriterion, Span]] = []
     for statement in program.of("benchmark"):
         settling, headline = statement.one_of("settling"), statement.one_of("headline")
         if settling is not None and headline is None:
             message = "a run goes on until the models are distinguished in the headline, and there is none"
             program.diagnostics.error("E0625", message, settling.head, help="name it: `headline MEASURE`")
         elif settling is not None and plan.benchmark.until is not None:
-            claims += [(name, measures[name], plan.benchmark.until, settling.head) for name in plan.benchmark.headline]
+            criteria += [
+                (name, measures[name], plan.benchmark.until, settling.head) for name in plan.benchmark.headline
+            ]
     for key, span in declared_settling(program):
         if key in measures and (until := measures[key].until) is not None:
-            claims.append((key, measures[key], until, span))
+            criteria.append((key, measures[key], until, span))
     for (_, statement), expectation in zip(_statements(program), plan.expectations, strict=True):
         if expectation.until is not None:
-            claims.append((expectation.shown, expectation, expectation.until, statement.head))
-    for name, of, until, span in claims:
-        figure = sequential_figure(plan, of)
-        if isinstance(figure, str):
+            criteria.append((expectation.shown, expectation, expectation.until, statement.head))
+    for name, of, until, span in criteria:
+        sequential = sequential_figure(plan, of)
+        if isinstance(sequential, str):
             help_ = "leave `until settled` out here, and say it of a mean of scores"
-            program.diagnostics.error("E0625", f"runs cannot settle `{name}`: it {figure}", span, help=help_)
-        elif until.within is not None and not 0 < 2 * until.within < figure.ends[1] - figure.ends[0]:
-            ends = format_bounds(Interval(*figure.ends))
+            program.diagnostics.error("E0625", f"runs cannot settle `{name}`: it {sequential}", span, help=help_)
+        elif until.within is not None and not 0 < 2 * until.within < sequential.ends[1] - sequential.ends[0]:
+            ends = format_bounds(Interval(*sequential.ends))
             message = f"`{name}` runs from {ends}: `within` is above 0 and below half of that"
             program.diagnostics.error("E0625", message, span, help="write another number")
 

@@ -16,6 +16,10 @@ def has_units(text: str) -> bool:
     return " km" in text
 
 
+def listed(text: str) -> list[str]:
+    return text.split()
+
+
 def words(text: str) -> int:
     return len(text.split())
 
