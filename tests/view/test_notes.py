@@ -317,7 +317,7 @@ def test_a_store_that_cannot_be_written_says_so(ran: Path, tmp_path: Path, repli
 
     takers = {"notes": NoteDesk(full, "anna", lambda: AT).take}
     status, text = posted(noted_view(tmp_path / "made"), takers, sent(replies[0]))
-    assert status == 500 and "the disk is full" in json.loads(text)["texts"][0]
+    assert status == 422 and "the disk is full" in json.loads(text)["texts"][0]
 
 
 def test_the_flags_of_the_command_are_those_of_notes() -> None:

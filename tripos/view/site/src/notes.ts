@@ -268,7 +268,7 @@ export class RunNotes {
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ ...line, name: this.name, before: this.followedBy(row, one.before) }),
     });
-    if (answer.status === 422 || answer.status === 500) {
+    if (answer.status === 422) {
       const text = await answer.text();
       await this.load();
       throw new Error(reasonOf(text));
