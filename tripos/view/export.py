@@ -37,8 +37,8 @@ ENTRIES = (MARK, *PAGE, "index.json", "index.json.js", "benchmarks", "runs", "co
 
 def write_folder(view: ViewFiles, target: Path, runs: Iterable[str] = ()) -> list[str]:
     """Write the page and all files of a view to `target`, and return remarks on its limits and on people's notes in it.
-    `runs` are the ids of runs
-    to include; empty means all. Files that others put beside an earlier view stay.
+
+    `runs` are the ids of the runs to include; empty means all. Files that others put beside an earlier view stay.
 
     Raises `TriposError` S0703 if the folder has other content, S0102 if it cannot be written, and what `ViewFiles`
     raises.
