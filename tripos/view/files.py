@@ -72,9 +72,10 @@ from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.results import run_query
 from tripos_warehouse.report.comparison import RunSide, Section, changes_between, compare, verdicts
 from tripos_warehouse.report.history import histories_of
-from tripos_warehouse.report.leaderboard import Board, board_notes, board_verdict, leaderboard
+from tripos_warehouse.report.leaderboard import Board, board_notes, board_verdict, boards_of_run, leaderboard
 from tripos_warehouse.report.result_tables import filled_in_languages
-from tripos_warehouse.report.run_report import Report, report
+from tripos_warehouse.report.run_report import Report, evaluators_of, report
+from tripos_warehouse.report.text import opening_sentences
 from tripos_warehouse.store.derived import is_as_named, write_named
 from tripos_warehouse.store.paths import is_plain, lies_in
 from tripos_warehouse.store.schemas import HUMAN, NOTES
@@ -165,7 +166,7 @@ def headline_of(plan: Plan | None, figures: list[dict[str, Any]]) -> list[dict[s
 LONGEST = 400
 """Maximum characters of a sentence to translate. A longer one comes from a spec or a model, and would be slow to look
 up."""
-SENTENCES = frozenset({"notes", "text", "reason", "verdict", "changes", "message", "hint", "of", "remark"})
+SENTENCES = frozenset({"opening", "notes", "text", "reason", "verdict", "changes", "message", "hint", "of", "remark"})
 """The keys of a JSON file whose texts are Tripos's own."""
 
 
@@ -638,6 +639,7 @@ class ViewFiles:
             "run": {"run_id": record.run_id, "models": record.models, "roles": record.roles},
             "state": state,
             "about": describe(plan),
+            "opening": opening_sentences(record, plan, evaluators_of(connection, record.benchmark)),
             "metrics": sorted(metrics, key=lambda metric: (places.get(metric, len(places)), metric)),
             "evaluators": sorted({evaluator for _, evaluator in pairs if evaluator is not None}),
         }
@@ -676,11 +678,7 @@ class ViewFiles:
 
     def _boards(self, run: str, state: str) -> dict[str, Any]:
         connection, record, *_ = self._opened(run, state, self._slow)
-        schema = sql.name(record.benchmark)
-        there = " or ".join(f"exists (from {schema}.{table})" for table in ("scores", "columns", "comparisons"))
-        boards: list[Board] = []
-        if connection.execute(f"select {there}").fetchall() == [(True,)]:
-            boards = leaderboard(connection, [record], benchmarks=[record.benchmark], comparable=are_comparable)
+        boards = boards_of_run(connection, record, are_comparable)
         return {"state": state, "boards": [board_json(board) for board in boards]}
 
     def _judges(self, run: str, state: str) -> dict[str, Any]:

@@ -73,11 +73,6 @@ const ENGLISH = {
   colon: ": ",
   stop: ".",
   inWords: "In words",
-  askedOf: "{items} items in {scenarios} were asked of {models}.",
-  oneScenario: "one scenario",
-  manyScenarios: "{n} scenarios",
-  gradedBy: "Graded by {evaluators}.",
-  gradedByRules: "Scored by the rules of the benchmark: nobody graded.",
   proves: "Models of this run stand in for real ones: the figures show that the pipeline works, nothing about a model.",
   below: "Not clear of a baseline",
   remarks: "Remarks",
@@ -278,11 +273,6 @@ const CHINESE: Record<Word, string> = {
   colon: "：",
   stop: "。",
   inWords: "文字说明",
-  askedOf: "在{scenarios}中，向 {models} 提出了 {items} 道题目。",
-  oneScenario: "一个场景",
-  manyScenarios: " {n} 个场景",
-  gradedBy: "由 {evaluators} 评分。",
-  gradedByRules: "按基准的规则计分，无人评分。",
   proves: "本次运行使用了模拟模型：数字只说明流程可用，不说明任何模型的水平。",
   below: "未明显优于基线",
   remarks: "说明",
@@ -527,16 +517,6 @@ export const when = (iso: string | null | undefined) =>
   iso ? new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(new Date(iso)) : "—";
 
 /** Return a figure with as many decimals as its scale wants: three on a scale of 1 or less, else two. */
-/** Return a text with its holes filled. */
-export function filled(word: Word, holes: Record<string, string>): string {
-  return t(word).replace(/\{(\w+)\}/g, (_, name: string) => holes[name] ?? "");
-}
-
-/** Return names as a list in words, the last after an "and". */
-export function together(names: string[]): string {
-  return new Intl.ListFormat(language, { type: "conjunction" }).format(names);
-}
-
 export function figure(value: number | null | undefined, narrow: boolean): string {
   if (value === null || value === undefined || Number.isNaN(value)) return "—";
   const text = fixed(value, narrow ? 3 : 2);
