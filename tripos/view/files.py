@@ -635,11 +635,13 @@ class ViewFiles:
         query = f"select distinct metric::varchar, evaluator from {sql.name(record.benchmark)}.scores order by all"
         pairs = connection.execute(query).fetchall()
         places, metrics = metric_ranks(plan), {metric for metric, _ in pairs}
+        opening = opening_sentences(record, plan, evaluators_of(connection, record.benchmark))
         return {
             "run": {"run_id": record.run_id, "models": record.models, "roles": record.roles},
             "state": state,
             "about": describe(plan),
-            "opening": opening_sentences(record, plan, evaluators_of(connection, record.benchmark)),
+            "opening": opening,
+            "said": translations({"opening": opening}),
             "metrics": sorted(metrics, key=lambda metric: (places.get(metric, len(places)), metric)),
             "evaluators": sorted({evaluator for _, evaluator in pairs if evaluator is not None}),
         }
