@@ -78,13 +78,13 @@ from tripos_warehouse.report.run_report import Report, evaluators_of, report
 from tripos_warehouse.report.text import opening_sentences
 from tripos_warehouse.store.derived import is_as_named, write_named
 from tripos_warehouse.store.paths import is_plain, lies_in
-from tripos_warehouse.store.schemas import HUMAN, NOTES
+from tripos_warehouse.store.schemas import HUMAN, MOST_NAME_BYTES, MOST_NAME_CHARACTERS, NAME_SIGNS, NOTES
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.tables.data import page_json
 from tripos_warehouse.tables.model import Table
 from tripos_warehouse.tables.render import RENDERERS, RenderOptions
 from tripos_warehouse.views.connect import connect, connect_run, copied_scores
-from tripos_warehouse.views.notes import standing
+from tripos_warehouse.views.notes import FLAGS, LONGEST_TEXT, standing
 from tripos_warehouse.views.runs import RunRecord, all_runs, get_plan, get_selected, list_runs
 
 
@@ -723,6 +723,11 @@ class ViewFiles:
         places = self._tables_of(run, state, self._quick).noted(notes) if notes else []
         return {
             "state": state,
+            "rules": {
+                "flags": FLAGS,
+                "text": LONGEST_TEXT,
+                "name": {"signs": NAME_SIGNS, "characters": MOST_NAME_CHARACTERS, "bytes": MOST_NAME_BYTES},
+            },
             "kept": access.kept,
             "name": access.name,
             "notes": [

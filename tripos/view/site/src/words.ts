@@ -189,7 +189,7 @@ const ENGLISH = {
   savedHere: "Kept in this browser",
   notSaved: "Not saved",
   nameFirst: "enter your name",
-  nameRule: "a name has letters, digits, “.”, “_” and “-”, at most 63",
+  nameRule: "a name has letters, digits and {signs}, at most {characters} characters and {bytes} bytes",
   noAnswer: "nothing answers where this page was started; copy the text, and start the page there again",
   noteOutdated: "on an earlier reply, which was asked for again since",
   noteKeys: "Keys of notes: f flags the chosen reply to look at again, g as good, b as bad; c writes a comment, Esc leaves it.",
@@ -387,7 +387,7 @@ const CHINESE: Record<Word, string> = {
   savedHere: "已保存在此浏览器中",
   notSaved: "未保存",
   nameFirst: "请填写名字",
-  nameRule: "名字由字母、数字、“.”、“_” 和 “-” 组成，最多 63 个字符",
+  nameRule: "名字由字母、数字和 {signs} 组成，最多 {characters} 个字符、{bytes} 个字节",
   noAnswer: "启动本页的服务没有响应；请复制文字，并重新启动本页",
   noteOutdated: "针对较早的回复，此后该回复已重新请求",
   noteKeys: "备注快捷键：f 将所选回复标记为待复查，g 标记为好，b 标记为差；c 写评论，Esc 退出输入框。",
@@ -466,6 +466,11 @@ document.documentElement.lang = language;
 /** Return a word in the reader's language. */
 export function t(word: Word): string {
   return LANGUAGES[language]![word];
+}
+
+/** Return a text with its holes filled. */
+export function filled(word: Word, holes: Record<string, string>): string {
+  return t(word).replace(/\{(\w+)\}/g, (_, name: string) => holes[name] ?? "");
 }
 
 const told = new Map<string, string>();
