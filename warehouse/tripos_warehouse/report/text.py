@@ -727,7 +727,7 @@ def _threshold(threshold: ScorerThreshold, width: int) -> Iterator[str]:
     """Yield the sentences about a learned threshold."""
     learned = threshold.learned
     if learned.threshold is None:
-        yield wrapped(localized(f"{threshold.scorer}: no threshold is learned: {learned.reason}"), width)
+        yield wrapped(localized(f"{threshold.scorer}: no threshold could be learned, since {learned.reason}"), width)
         return
     below, level = _rounded_down(learned.threshold), percent(threshold.level)
     text = f"{threshold.scorer}: `unsure below {below}` agrees with people in {level} or more"
