@@ -302,9 +302,11 @@ class Context:
     def compiled(self, path: str, config: Config | None = None) -> CompiledSpec:
         """Compile a spec and print its diagnostics. Raises `InvalidSpec` if it has errors, and `TriposError`."""
         from tripos.runs.compilation import CompiledSpec
+        from tripos_compiler.diagnostics.renderers import summary
 
         compilation, folders = self.compile(path, config)
         if compilation.plan is None:
+            print_stderr(summary(compilation.diagnostics))
             raise InvalidSpec(path)
         return CompiledSpec(path, compilation, compilation.plan, folders)
 

@@ -487,8 +487,8 @@ class DesignAdvice:
         (best, best_reduction), *others = self.reductions.items()
         resource = "calls" if self.in_calls else "money"
         first = (
-            f"`{self.measure}`: {100 * EXTRA_SHARE:.0f} % more {resource}, spent on more {best}, would reduce the error of a"
-            f" difference between two models by {100 * best_reduction:.1f} %."
+            f"`{self.measure}`: {100 * EXTRA_SHARE:.0f} % more {resource}, spent on more {best}, would reduce the error"
+            f" of a difference between two models by {100 * best_reduction:.1f} %."
         )
         return first, *(f"Spent on more {name}: by {100 * reduction:.1f} %." for name, reduction in others)
 
