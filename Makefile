@@ -1,5 +1,4 @@
-# `make demo` runs a real benchmark on this machine; `make test` passes the tests, in about six minutes on two idle cores,
-# and `make test-all` the long ones too.
+# `make demo` runs a real benchmark on this machine; `make test` runs the tests, and `make test-all` the long ones too.
 # All of them set everything up first.
 PYTHON ?= python3
 VENV   ?= .venv

@@ -1,8 +1,9 @@
-"""Reading of files that somebody else may have written: releases, grades, training data, plans.
+"""Reading of files that somebody else may have written: releases, grades, training data, plans; and writing of files
+that the user names.
 
 Only regular files are opened, so that no read blocks on a pipe or a device. Reads have a limit in bytes, and nesting
-has a limit that lies below the limit of the interpreter's stack. Callers turn `OSError` and `ValueError` into a
-`TriposError` with their own code.
+has a limit that lies below the limit of the interpreter's stack. Callers of the reading functions turn `OSError` and
+`ValueError` into a `TriposError` with their own code.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import orjson
+
+from tripos_compiler.errors import TriposError
 
 MOST_BYTES = 64 * 2**20
 """The default limit of bytes for a file, or for a line of a file that is read line by line."""
@@ -88,3 +91,21 @@ def opened_regular(path: Path) -> Iterator[io.BufferedReader]:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError(errno.EINVAL, "it is no regular file", str(path))
         yield file
+
+
+@contextmanager
+def writing(path: Path, hint: str = "write it somewhere else") -> Iterator[None]:
+    """Raise `TriposError` S0102 with this hint for an `OSError` of the block, which writes to `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise TriposError("S0102", f"cannot write `{path}`: {error.strerror}", hint) from error
+
+
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write a file, a text as UTF-8. Raises `TriposError` S0102 if it cannot be written."""
+    with writing(path):
+        if isinstance(content, str):
+            path.write_text(content, "utf-8")
+        else:
+            path.write_bytes(content)

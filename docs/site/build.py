@@ -22,6 +22,7 @@ from typing import Any
 
 import yaml
 
+from tripos.cli.help import anchor_of
 from tripos_compiler.diagnostics.codes import CODES, find_page
 
 HERE = Path(__file__).parent
@@ -172,7 +173,7 @@ class Sources:
         seen: dict[str, int] = {}
 
         def headed(match: re.Match[str]) -> str:
-            anchor = slug(match["text"])
+            anchor = anchor_of(match["text"])
             seen[anchor] = seen.get(anchor, -1) + 1
             number = f"-{seen[anchor]}" if seen[anchor] else ""
             return f"{match['marks']} {match['text']} {{ #{anchor}{number} }}"
@@ -219,11 +220,6 @@ def named(path: Path) -> str:
     if path.name == "README.md":
         place = place.removesuffix("README.md") + "index.md" if len(inside.parts) > 1 else "readme.md"
     return place + ".md" if path.suffix in SOURCES else place
-
-
-def slug(heading: str) -> str:
-    """Return the anchor that GitHub gives a heading."""
-    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
 def fenced(match: re.Match[str]) -> str:

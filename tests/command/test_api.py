@@ -37,7 +37,7 @@ def test_a_spec_with_mistakes_is_an_exception_that_has_all_of_them(quiz: Path) -
     with pytest.raises(tripos.SpecError) as caught:
         tripos.compile("quiz.tripos")
     assert len([each for each in caught.value.diagnostics if each.severity == "error"]) == 2
-    assert "2 mistakes" in caught.value.message and "reply.sad" in str(caught.value)
+    assert "2 errors" in caught.value.message and "reply.sad" in str(caught.value)
     with pytest.raises(tripos.SpecError, match="E0108: there is no spec at `nothing`"):
         tripos.compile("nothing")
 

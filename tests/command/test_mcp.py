@@ -283,6 +283,31 @@ def test_an_argument_that_a_tool_does_not_have_is_refused(quiz: Path) -> None:
     assert run.is_error and "did you mean `models`?" in text(run) and not (quiz / "results").exists()
 
 
+def test_a_missing_argument_is_named(quiz: Path, handbook: Path) -> None:
+    server = make_server(Tools(Path.cwd(), UNTRUSTED), partial(_in_main_thread, queue.SimpleQueue()))
+    tools = asyncio.run(server.list_tools())
+    needing = [(tool.name, needed) for tool in tools for needed in tool.input_schema.get("required", ())]
+    assert ("check", "path") in needing and ("sql", "query") in needing
+    for (name, needed), result in zip(needing, call([(name, {}) for name, _ in needing]), strict=True):
+        assert result.is_error and f"the tool `{name}` needs the argument `{needed}`" in text(result)
+    assert not any("\n " in (tool.description or "") for tool in tools), "descriptions have no indentation"
+
+
+def test_a_spec_with_errors_has_the_code_of_the_first(quiz: Path) -> None:
+    good = Path("quiz.tripos").read_text("utf-8")
+    for wrong, count in (
+        ("measure m = mean(nothing)\n", "1 error"),
+        ("rol x\nmeasure m = mean(nothing)\n", "2 errors"),
+    ):
+        Path("quiz.tripos").write_text(f"{good}\n{wrong}", "utf-8")
+        [planned, checked] = call([("plan", {"path": "quiz.tripos"}), ("check", {"path": "quiz.tripos"})])
+        [first, *others] = content(planned)["result"]
+        error = content(planned)["error"]
+        assert planned.is_error and len(others) + 1 == int(count[0])
+        assert error["code"] == first["code"] and error["message"].startswith(f"`quiz.tripos` has {count}: ")
+        assert content(checked)["result"] == [first, *others]
+
+
 @pytest.mark.parametrize("folder", ["/", "~", "missing"])
 def test_a_folder_that_holds_everything_is_refused(quiz: Path, tripos: Command, folder: str) -> None:
     done = tripos("mcp", folder)

@@ -78,7 +78,7 @@ def test_a_condition_on_replies_says_how_many_it_leaves_out(here: Path, tripos: 
 
 def test_a_score_that_is_the_same_for_all_replies_tells_nothing_apart(here: Path, tripos: Command) -> None:
     found = remarks(here, tripos, {"lab/a": lambda number, _: f"{number}!"})
-    assert found == [("one_value", "`right` is 1 for every one of 6 replies: it tells nothing apart")]
+    assert found == [("one_value", "`right` is 1 for every one of 6 replies, so it distinguishes none of them")]
 
 
 def test_replies_that_were_cut_off_are_counted(here: Path, tripos: Command) -> None:
@@ -117,7 +117,7 @@ def test_a_note_on_replies_counts_no_elements_and_one_on_items_no_arms(here: Pat
     (here / "items.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
     tripos("run", "sums.tripos", "--model", "baseline/constant:zero")
     found = [each["text"] for each in tripos("report", "--json").data["remarks"]]
-    assert f"`right` is 1 for every one of {ITEMS * 2 * 2} replies: it tells nothing apart" in found
+    assert f"`right` is 1 for every one of {ITEMS * 2 * 2} replies, so it distinguishes none of them" in found
     assert f"the 2 samples of baseline/constant:zero are the same reply for every one of {ITEMS} items" in found
 
 

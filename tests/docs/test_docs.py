@@ -24,6 +24,7 @@ import duckdb
 import pytest
 
 from tests.each import each
+from tripos.cli.help import anchor_of
 from tripos.cli.main import run_command
 from tripos.cli.parser import build_parser
 from tripos.runs.compilation import find_spec
@@ -360,12 +361,7 @@ def test_links_lead_somewhere(page: str) -> None:
 
 def anchors_of(path: Path) -> set[str]:
     """Return the anchors of the headings of a page."""
-    return {slug(heading) for heading in HEADING.findall(FENCE.sub("", path.read_text("utf-8")))}
-
-
-def slug(heading: str) -> str:
-    """Return the anchor that GitHub gives a heading."""
-    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+    return {anchor_of(heading) for heading in HEADING.findall(FENCE.sub("", path.read_text("utf-8")))}
 
 
 def test_an_index_lists_every_page() -> None:

@@ -127,9 +127,11 @@ def test_what_is_flagged_on_the_page_is_in_sql_and_on_a_sheet(
         await page.until("document.querySelector('.note-form')")
         await key(page, "f")
         await page.until("document.querySelector('.note-form .problem')?.innerText === 'Not saved: enter your name'")
-        await write(page, "a b", "input")
-        await page.until("document.querySelector('.note-form .problem')?.innerText.includes('a name has letters')")
-        await page.evaluate("document.querySelector('.note-form input').value = ''")
+        for wrong in ("a b", "𠀀" * 51):  # which has 204 bytes
+            await page.evaluate("document.querySelector('.note-form input').maxLength = 200")
+            await write(page, wrong, "input")
+            await page.until("document.querySelector('.note-form .problem')?.innerText.includes('a name has letters')")
+            await page.evaluate("document.querySelector('.note-form input').value = ''")
         await write(page, "anna", "input")
         await page.until(SAVED)
         await write(page, HOSTILE[0])
@@ -317,7 +319,7 @@ def test_a_store_that_cannot_be_written_says_so(ran: Path, tmp_path: Path, repli
 
     takers = {"notes": NoteDesk(full, "anna", lambda: AT).take}
     status, text = posted(noted_view(tmp_path / "made"), takers, sent(replies[0]))
-    assert status == 500 and "the disk is full" in json.loads(text)["texts"][0]
+    assert status == 422 and "the disk is full" in json.loads(text)["texts"][0]
 
 
 def test_the_flags_of_the_command_are_those_of_notes() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import sys
 import unicodedata
@@ -15,9 +16,11 @@ from pypdf import PdfReader
 
 from tests.conftest import Command
 from tests.lengths import sized
+from tripos.view.files import ViewFiles
 from tripos.view.paper import language_tags, table_parts, typeset
 from tripos_compiler.errors import TriposError
 from tripos_warehouse.statistics.estimate import Estimate
+from tripos_warehouse.store.store import Store
 from tripos_warehouse.tables.model import Column, Table
 
 
@@ -56,6 +59,52 @@ def test_a_report_as_pdf_has_what_the_report_has_and_is_the_same_each_time(ran: 
     for model in report["run"]["models"]:
         assert model.replace(" ", "") in text
     assert report["run"]["run_id"] in text
+
+
+def test_page_and_pdf_begin_with_the_same_sentences(ran: Path, view: ViewFiles, tripos: Command) -> None:
+    run = json.loads(view.json("index.json") or b"")["runs"][0]["run_id"]
+    about = json.loads(view.json(f"runs/{run}/about.json") or b"")
+    assert about["opening"] == [
+        "5 items in 2 scenarios were asked of mock/careful, mock/careless.",
+        "Graded by mock/fair, mock/severe.",
+    ]
+    assert about["said"]["zh"][about["opening"][1]] == "由 mock/fair, mock/severe 评分。"
+    assert tripos("report", "--pdf", "report.pdf").code == 0
+    text = text_of(Path("report.pdf").read_bytes())
+    assert all(sentence.replace(" ", "") in text for sentence in about["opening"])
+
+
+PAIRS = """\
+benchmark pairs "1.0.0" { languages en }
+role candidate compared
+role judge
+role guest
+axis topic { rain, wind }
+scorer better(one: text, two: text) by judge {
+  prompt "{{ one }} {{ two }} Which is better?"
+  gives choice(one, two, tie)
+}
+scenario essay {
+  context topic
+  ask reply by candidate { prompt "Explain {{ topic }}." }
+  ask more by guest { prompt "Go on: {{ reply.text }}" }
+  compare preferred using better(first.reply.text, second.reply.text)
+}
+measure won = win_rate(preferred)
+"""
+
+
+def test_a_judge_of_pairs_graded_and_a_model_that_only_replies_did_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pairs.tripos").write_text(PAIRS, "utf-8")
+    models = ("--model", "mock/careful,mock/careless", "--role", "judge=mock/fair", "--role", "guest=mock/slow")
+    assert tripos("run", "pairs.tripos", *models).code == 0
+    files = ViewFiles(lambda: Store.open(Path("results"), create=False), tmp_path / "made")
+    run = json.loads(files.json("index.json") or b"")["runs"][0]["run_id"]
+    opening = json.loads(files.json(f"runs/{run}/about.json") or b"")["opening"]
+    assert opening == ["2 items in 1 scenario were asked of mock/careful, mock/careless.", "Graded by mock/fair."]
 
 
 def test_a_report_as_pdf_goes_with_json_and_not_with_a_table(ran: Path, tripos: Command) -> None:

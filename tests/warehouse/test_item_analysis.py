@@ -258,3 +258,7 @@ def test_items_are_called_by_the_ids_that_their_file_has(
     assert {each["given_id"] for each in items} == (shown or {None})
     printed = tripos("report", "--items").out
     assert all(name in printed for name in shown or {items[0]["item_id"][:12]})
+    [reply] = json.loads(tripos("sql", "select sample_id, item_id from named.samples limit 1", "--json").out)
+    given = next(each["given_id"] for each in items if each["item_id"] == reply["item_id"])
+    name = reply["item_id"] if given is None else f"{given} ({reply['item_id']})"
+    assert f"item        {name} of item" in tripos("why", reply["sample_id"]).out

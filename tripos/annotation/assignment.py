@@ -38,7 +38,7 @@ from tripos_compiler.plan import Plan, digest
 from tripos_warehouse import sql
 from tripos_warehouse.measures.evaluation import corrected_inputs
 from tripos_warehouse.query.connection import Connection
-from tripos_warehouse.store.schemas import HUMAN, TABLES
+from tripos_warehouse.store.schemas import HUMAN, MOST_NAME_BYTES, MOST_NAME_CHARACTERS, NAME_SIGNS, TABLES
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.runs import RunRecord
 
@@ -335,16 +335,16 @@ def round_robin(queues: Sequence[Sequence[GradableReply]]) -> Iterator[GradableR
 
 
 # Assignments
-NAME = re.compile(r"[^\W_][\w.-]{0,62}")
-MOST_NAME_BYTES = 200
-"""The maximum length of a person's name in UTF-8, since it is also used as a file name."""
+NAME = re.compile(rf"[^\W_](?:[^\W_]|[{re.escape(NAME_SIGNS)}])*")
 
 
 def check_name(name: str) -> None:
     """Raise `TriposError` S0702 for a text that cannot be the name of a person."""
-    if not NAME.fullmatch(name) or len(name.encode()) > MOST_NAME_BYTES:
+    is_short = len(name) <= MOST_NAME_CHARACTERS and len(name.encode()) <= MOST_NAME_BYTES
+    if not is_short or NAME.fullmatch(name) is None:
         shown = name if len(name) <= 40 else f"{name[:40]}…"
-        example = f"letters, digits, `.`, `_` and `-`, at most 63, such as {AnnotateParameters.name} anna"
+        signs = " and ".join(f"`{sign}`" for sign in NAME_SIGNS).replace(" and ", ", ", len(NAME_SIGNS) - 2)
+        example = f"letters, digits, {signs}, at most {MOST_NAME_CHARACTERS}, such as {AnnotateParameters.name} anna"
         raise TriposError("S0702", f"`{shown}` cannot be the name of a person here", example)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from tripos.api.errors import RunError, SpecError, for_python, raised_as
 from tripos.api.run import Callback, ProgressCallback, Run, conclude, open_run, run_blocking
 from tripos.releases.network_policy import USER_GIVEN
-from tripos.runs.compilation import CompiledSpec, find_spec
+from tripos.runs.compilation import CompiledSpec, find_spec, invalid_spec
 from tripos.runs.planning import RunPlan, plan_run
 from tripos.runs.preparation import RunWarning, check_denied, prepare
 from tripos.runs.selection import RunRequest
@@ -300,9 +300,8 @@ def compile(  # noqa: A001 - `tripos.compile` is its name
         compilation = source.compile(denied)
     plan = compilation.plan
     if plan is None:
-        errors = [diagnostic for diagnostic in compilation.diagnostics if diagnostic.severity == "error"]
-        message = f"`{path}` has {len(errors):,} mistake{'' if len(errors) == 1 else 's'}: {errors[0].message}"
-        raise SpecError(errors[0].code, message, f"tripos explain {errors[0].code}", compilation.diagnostics)
+        error = invalid_spec(str(path), compilation.diagnostics)
+        raise SpecError(error.code, error.message, error.hint, compilation.diagnostics)
     compiled = CompiledSpec(str(path), compilation, plan, source.folders)
     return Spec(str(path), compiled, chosen, denied)
 

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,7 +28,7 @@ from pydantic import Field
 from tripos.cli.context import Context, Outcome, json_text
 from tripos.cli.main import refused_long_paths, run_verb, show_bug
 from tripos.cli.parser import COMMANDS, build_parser, show_failure
-from tripos.runs.compilation import shipped_spec
+from tripos.runs.compilation import invalid_spec, shipped_spec
 from tripos.runs.selection import RunRequest
 from tripos.settings.load import ChosenSettings
 from tripos.settings.options import (
@@ -54,7 +55,7 @@ from tripos_compiler.diagnostics.renderers import to_data
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_runtime.datasets.trust import Trust
 from tripos_runtime.models.catalog import all_variables
-from tripos_runtime.models.kinds import BASELINE, MOCK, kind_of
+from tripos_runtime.models.kinds import MOCK, REPLIES, kind_of
 from tripos_runtime.models.reply_table import file_of
 from tripos_runtime.scheduling.budget import Budget
 
@@ -71,15 +72,12 @@ MOST_ROWS = 1_000
 QUERY_SECONDS = 60.0
 ITEMS = 10
 """The number of items of each scenario that a run takes, unless the agent gives another."""
-MODEL_IN_PROCESS = (MOCK.prefix, BASELINE.prefix)
-"""The models that compute their replies in this process, from the request alone."""
-REPLY_TABLE = "mock/replies:"
 SHIPPED_NAME = re.compile(r"\w[\w/-]*")
 INSTRUCTIONS = f"""\
 Tripos is a language for benchmarks of language models. Before you write a spec, read the page `one-page` with
 read_page: it holds the language. Then write the files, check until the spec is well formed, plan to count the calls,
-run with mock models ({MOCK.prefix}careful, or {REPLY_TABLE}FILE for replies that you script), and report; sql answers
-anything else.
+run with mock models ({MOCK.prefix}careful, or {REPLIES.prefix}FILE for replies that you script), and report;
+sql answers anything else.
 A code such as E0501 is explained by explain."""
 
 
@@ -193,18 +191,18 @@ class Tools:
     def check_models(self, names: Iterable[str]) -> None:
         """Raise `TriposError` for a model that no run may ask, and for a table of replies outside of the folder."""
         for name in names:
-            if name.startswith(REPLY_TABLE):
+            if kind_of(name).table:
                 self.inside(str(file_of(name)))
             elif not self.may_ask(name):
                 hint = (
-                    f"use {MOCK.prefix}careful or {REPLY_TABLE}FILE; only the user who starts the server can allow it, "
-                    f"with {McpParameters.allow_model} {name} {BUDGET} 5usd"
+                    f"use {MOCK.prefix}careful or {REPLIES.prefix}FILE; only the user who starts the server can "
+                    f"allow it, with {McpParameters.allow_model} {name} {BUDGET} 5usd"
                 )
                 raise TriposError(CODE, f"this server may not ask `{name}`", hint)
 
     def may_ask(self, name: str) -> bool:
         """Return true if a run may ask a model."""
-        return name in self.models or kind_of(name).prefix.startswith(MODEL_IN_PROCESS)
+        return name in self.models or kind_of(name).in_process
 
 
 def options_of(command: str) -> set[str]:
@@ -339,8 +337,7 @@ class ToolContext(Context):
         compilation, folders = super().compile(path, config)
         if compilation.plan is None:
             self.answer.data = to_data(compilation.diagnostics, compilation.silenced)
-            count = sum(diagnostic.severity == "error" for diagnostic in compilation.diagnostics)
-            self.answer.fail(TriposError("E0108", f"`{path}` has {count:,} errors", "fix them, and check the spec"))
+            self.answer.fail(invalid_spec(path, compilation.diagnostics))
         return compilation, folders
 
     def show(self, outcome: Outcome) -> ExitCode:
@@ -360,7 +357,7 @@ def _parameter(about: str, least: int | None = None, most: int | None = None) ->
 
 Spec = Annotated[str, _parameter("a .tripos file, or a folder that holds one, in the folder of the server")]
 Models = Annotated[
-    list[str], _parameter(f"models under test: {MOCK.prefix}careful, or {REPLY_TABLE}FILE for scripted replies")
+    list[str], _parameter(f"models under test: {MOCK.prefix}careful, or {REPLIES.prefix}FILE for scripted replies")
 ]
 Roles = Annotated[dict[str, str], _parameter(f'models of the other roles, such as {{"judge": "{MOCK.prefix}fair"}}')]
 Limit = Annotated[int, _parameter("the number of items of each scenario", least=1)]
@@ -369,24 +366,33 @@ InMainThread = Callable[[Callable[[], CallToolResult]], Awaitable[CallToolResult
 
 
 class StrictServer(MCPServer):
-    """A server whose tools refuse arguments that they do not have. The SDK leaves them out: a run with the `model` of a
-    request would ask the default of `models`."""
+    """A server whose tools refuse arguments that they do not have, and name those that a call lacks. The SDK leaves out
+    unknown arguments: a run with the `model` of a request would ask the default of `models`."""
 
     async def list_tools(self) -> list[Tool]:
-        """Return the tools with schemas that allow no further arguments."""
-        closed = {"additionalProperties": False}
-        tools = await super().list_tools()
-        return [tool.model_copy(update={"input_schema": tool.input_schema | closed}) for tool in tools]
+        """Return the tools with schemas that allow no further arguments, and descriptions without indentation."""
+        return [
+            tool.model_copy(
+                update={
+                    "input_schema": tool.input_schema | {"additionalProperties": False},
+                    "description": cleandoc(tool.description or ""),
+                }
+            )
+            for tool in await super().list_tools()
+        ]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: ServerContext | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool. Raises `ToolError` for an argument that it does not have."""
-        for tool in await self.list_tools():
+        """Call a tool. Raises `ToolError` for an argument that it does not have, and for one that is missing."""
+        for tool in [tool for tool in await self.list_tools() if tool.name == name]:
             known = list(tool.input_schema["properties"])
-            for unknown in [each for each in arguments if tool.name == name and each not in known]:
-                hint = suggest(unknown, known, f"its arguments are {', '.join(known)}")
+            every = f"its arguments are {', '.join(known)}"
+            for unknown in [argument for argument in arguments if argument not in known]:
+                hint = suggest(unknown, known, every)
                 raise ToolError(localized(f"the tool `{name}` has no argument `{unknown}`: {localized(hint)}"))
+            for missing in [needed for needed in tool.input_schema.get("required", ()) if needed not in arguments]:
+                raise ToolError(localized(f"the tool `{name}` needs the argument `{missing}`: {localized(every)}"))
         return await super().call_tool(name, arguments, context)
 
 
@@ -447,7 +453,8 @@ def make_server(tools: Tools, in_main_thread: InMainThread) -> MCPServer:
     ) -> CallToolResult:
         """Run a benchmark, keep its results in the store, and show its headline. Models are mocks, which cost nothing,
         and those that the user who started the server allowed."""
-        chosen = [*_request(models, roles), f"{LIMIT}={limit}", str(JSON)]
+        # With `--json` a run prints no progress. The answer has the text of its outcome as well as the data.
+        chosen = [*_request(models, roles), f"{LIMIT}={limit}", JSON.flag]
         chosen += [f"{ONLY}={each}" for each in only] + [f"{SCENARIO}={each}" for each in scenarios]
         return await command(path, lambda spec: tools.call("run", *chosen, words=(spec,)))
 

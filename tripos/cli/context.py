@@ -216,7 +216,7 @@ class Context:
         """Show titles in the language of `--language`, which Tripos or one of the plans must have. Raises
         `TriposError`."""
         from tripos_compiler.diagnostics.i18n import choose_language
-        from tripos_warehouse.report.languages import reader_language_in
+        from tripos_warehouse.views.dimensions import reader_language_in
 
         if (wanted := LANGUAGE.of(self.options)) is not None:
             choose_language(reader_language_in(wanted, plans))
@@ -302,21 +302,23 @@ class Context:
     def compiled(self, path: str, config: Config | None = None) -> CompiledSpec:
         """Compile a spec and print its diagnostics. Raises `InvalidSpec` if it has errors, and `TriposError`."""
         from tripos.runs.compilation import CompiledSpec
+        from tripos_compiler.diagnostics.renderers import summary
 
         compilation, folders = self.compile(path, config)
         if compilation.plan is None:
+            print_stderr(summary(compilation.diagnostics))
             raise InvalidSpec(path)
         return CompiledSpec(path, compilation, compilation.plan, folders)
 
     def earlier_spec(self, path: str, config: Config) -> CompiledSpec:
         """Compile one of several versions of a benchmark, a spec or a release, without printing diagnostics. Raises
         `TriposError`."""
-        from tripos.runs.compilation import CompiledSpec
+        from tripos.runs.compilation import CompiledSpec, invalid_spec
 
         source = self.source(path, config)
         compilation = source.compile()
         if compilation.plan is None:
-            raise TriposError("E0108", f"`{path}` does not compile", f"see `tripos check {path}`")
+            raise invalid_spec(path, compilation.diagnostics)
         return CompiledSpec(path, compilation, compilation.plan, source.folders)
 
     def earlier_plan(self, path: str, config: Config) -> Plan:

@@ -166,7 +166,7 @@ def _head(before: Plan, after: Plan, found: Sequence[Change]) -> tuple[str, str]
         return title, "another benchmark: no figure of one may be compared with one of the other"
     enough = version_numbers(new.version) >= version_numbers(demanded)
     summary = f"{found[0].part} changes demand {demanded} or higher"
-    return title, summary if enough else f"{summary}: {new.version} understates them (E0901)"
+    return title, summary if enough else f"{summary}: {new.version} is too low (E0901)"
 
 
 def _text(before: Plan, after: Plan, changes: Sequence[Change], following: NextRun | None) -> Iterator[str]:

@@ -12,6 +12,7 @@ import webbrowser
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from textwrap import shorten
 from typing import NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
@@ -274,7 +275,7 @@ def search_sections(handbook: Path, words: str) -> list[DocsSection]:
     )
     values = index.values(words)
     best = sorted((place for place, value in enumerate(values) if value > 0), key=lambda place: -values[place])
-    return [sections[place]._replace(text=shorten(sections[place].text)) for place in best[:MOST_SECTIONS]]
+    return [sections[place]._replace(text=_beginning(sections[place].text)) for place in best[:MOST_SECTIONS]]
 
 
 MOST_SECTIONS = 8
@@ -285,10 +286,9 @@ NOT_SEARCHED = ("CHANGELOG", "contributing/", "examples/", "specs/", "zh/")
 """Pages that a search leaves out: they say how Tripos is made, or show whole files."""
 
 
-def shorten(text: str) -> str:
+def _beginning(text: str) -> str:
     """Return the beginning of a section on one line."""
-    plain = " ".join(text.split())
-    return plain if len(plain) <= BEGINNING else f"{plain[:BEGINNING].rpartition(' ')[0]} …"
+    return shorten(text, BEGINNING, placeholder=" …", break_on_hyphens=False)
 
 
 @cache
@@ -314,7 +314,7 @@ DEEPEST_SECTION = 3
 
 
 def anchor_of(heading: str) -> str:
-    """Return the anchor of a heading.
+    """Return the anchor that GitHub and the built pages give a heading.
 
     >>> anchor_of("How `words` are counted")
     'how-words-are-counted'

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from tripos.cli.context import Context, Outcome, Output, Remark, show_diagnostics
 from tripos.cli.init import STATEMENT_NAME, added_text, apply_insertions, extend_spec, insert_below, own_sources
 from tripos.cli.tables import printed_lines
+from tripos.files import writing
 from tripos.importing.logs.opening import IMPORTERS, find_logs, open_logs
 from tripos.importing.logs.runs import CollectedLog, LogCollector, LogRecorder
 from tripos.importing.logs.spec_text import identifier, spec_of
@@ -457,11 +458,9 @@ def _folder_lock(folder: Path) -> Iterator[None]:
 
     Raises `TriposError` S0506 if another import is running, S0102 if the folder cannot be written.
     """
-    try:
+    with writing(folder, OTHER_FOLDER):
         folder.mkdir(parents=True, exist_ok=True)
         locks = Locks(folder, LOCK)
-    except OSError as error:
-        raise _unwritable(folder, error) from error
     try:
         if not locks.hold(lock_offset(IMPORT, "logs")):
             raise TriposError("S0506", f"another import of logs into `{folder}` is under way", "wait for its end")
@@ -470,8 +469,7 @@ def _folder_lock(folder: Path) -> Iterator[None]:
         locks.close()
 
 
-def _unwritable(path: Path, error: OSError) -> TriposError:
-    return TriposError("S0102", f"cannot write `{path}`: {error.strerror}", "give another folder: `-o DIR`")
+OTHER_FOLDER = "give another folder: `-o DIR`"
 
 
 def _files(context: Context) -> Iterator[SourceFile]:
@@ -534,10 +532,8 @@ def _record(context: Context, collector: LogCollector, outcome: _Imported) -> No
         path = _spec(folder, collector.spec.name)
         if not collector.is_covered:
             _write_spec(path, collector)
-        try:
+        with writing(folder, OTHER_FOLDER):
             collector.write_items(folder)
-        except OSError as error:
-            raise _unwritable(folder, error) from error
         plan, source = _compiled(path, _spec(collector.folder, collector.spec.name))
         recorder = LogRecorder(collector, plan, source, Path(context.config.store))
         for log in collector.logs:
@@ -570,11 +566,9 @@ def _write_spec(path: Path, collector: LogCollector) -> None:
         shown = _spec(collector.folder, collector.spec.name)
         fault = f"`{shown}` was changed, and lacks a part of the logs: {'; '.join(lacking[:SHOWN])}"
         raise TriposError(EDITED, fault, "add it to the spec, or import into another folder with `-o DIR`")
-    try:
+    with writing(path, OTHER_FOLDER):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, collector.whole_spec.text.encode())
-    except OSError as error:
-        raise _unwritable(path, error) from error
 
 
 def _compiled(path: Path, shown: Path | None = None) -> tuple[Plan, CaseSource]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from tripos.api.releases import check_release, freeze_benchmark, write_copies
 from tripos.cli.context import Context, Outcome, Remark, show_diagnostics
+from tripos.files import writing
 from tripos.releases.artefacts import open_roles
 from tripos.releases.locations import DataFetcher, fetch_release, is_pinned
 from tripos.releases.manifest import RELEASES, SIGNATURES
@@ -272,17 +273,13 @@ def attest_main(context: Context) -> Outcome:
     path = Path(options.output or f"{attestation.predicate.benchmark}-{attestation.predicate.run.run_id}.result.json")
     raw = attestation.to_bytes()
     signature = None
-    try:
+    with writing(path, "write it somewhere else: -o FILE"):
         path.write_bytes(raw)
         if options.sign_key:
             name = (
                 f"{attestation.predicate.benchmark} {attestation.predicate.version} {attestation.predicate.run.run_id}"
             )
             signature = sign(path, Path(options.sign_key), name, os.environ, RESULT_NAMESPACE)
-    except OSError as error:
-        raise TriposError(
-            "S0102", f"cannot write `{path}`: {error.strerror}", "write it somewhere else: -o FILE"
-        ) from error
     return Outcome(
         lambda: {"statement": str(path), "signature": signature, "run_id": attestation.predicate.run.run_id},
         map(message, [f"written to {path}", *([] if signature is None else [f"signed: {signature}"])]),

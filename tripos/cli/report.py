@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tripos.cli.context import PAPER_FORMATS, Context, Outcome, Styled
 from tripos.cli.tables import printed_lines
+from tripos.files import write_file
 from tripos.settings.options import FORMAT, JUNIT, ONLY, PROFILE, SQL, STORE, CompareParameters, ReportParameters
 from tripos.terminal import is_colored, message, replace_controls, table_width, terminal_width
 from tripos_compiler.diagnostics.i18n import chosen_language, localized, titles_language
@@ -96,7 +97,7 @@ def main(context: Context) -> Outcome:
         return _declared_tables(store, report, options.table, form, of_run=options.spec is None)
     tables = _figure_tables(store, report) if options.confusion else ()
     items = _items(store, report) if options.items else ()
-    best = _best_values(store, report) if form in PAPER_FORMATS or options.pdf else frozenset()
+    best = _best_values(store, report) if form in PAPER_FORMATS else frozenset()
     if options.html:
         from tripos.cli.views import write_html
 
@@ -104,7 +105,7 @@ def main(context: Context) -> Outcome:
     if options.pdf:
         from tripos.cli.views import write_pdf
 
-        write_pdf(store, report, report_tables(report, best), options.pdf)
+        write_pdf(store, report, options.pdf)
     written = [path for path in (options.html, options.pdf) if path]
     if options.junit:
         write_junit(report, options.junit)
@@ -241,10 +242,7 @@ def write_junit(report: Report, path: str) -> None:
 
 def write_xml(text: str, path: str) -> None:
     """Write JUnit XML to a file. Raises `TriposError` S0102 if the file cannot be written."""
-    try:
-        Path(path).write_text(text, "utf-8")
-    except OSError as error:
-        raise TriposError("S0102", f"cannot write `{path}`: {error.strerror}", "write it somewhere else") from error
+    write_file(Path(path), text)
 
 
 def _plan_of(context: Context) -> Plan:

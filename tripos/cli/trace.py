@@ -30,7 +30,6 @@ from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.results import run_query
 from tripos_warehouse.tables.text import UNBOUNDED, fold, render_table, wrapped
 from tripos_warehouse.views.connect import connect
-from tripos_warehouse.views.given_ids import given_id_of
 from tripos_warehouse.views.run_rows import element_rows
 
 
@@ -107,7 +106,7 @@ class _TraceText:
             yield from self.compared(trace.comparison)
         if trace.score is not None:
             yield from self.score(trace)
-        yield from self.item(trace.item)
+        yield from self.item(trace.item, trace.given_id)
         replies = [
             traced_reply
             for traced_reply in (trace.reply, trace.sample, *trace.other_replies)
@@ -130,8 +129,8 @@ class _TraceText:
                 yield from self.text(f"element {element_row['element_place']}", element_row["element_value"], most=2)
         if score.get("element_value") is not None:
             yield from self.text(f"element {score['element_place']}", score["element_value"], most=2)
-        language = titles_language()
-        text = None if metric is None else metric.title.get(language) or next(iter(metric.title.values()))
+        plan = trace.plan
+        text = None if plan is None or metric is None else plan.text_in(metric.title, titles_language())
         title = "" if text is None else f" ({text})"
         by = f" by {score['evaluator']}" if score["evaluator"] else ""
         yield from self.line("metric", f"{score['metric']}{title}, scorer {score['scorer']}{by}")
@@ -151,12 +150,11 @@ class _TraceText:
         yield from self.line("judge", f"scorer {row['scorer']} by {row['evaluator']}")
         yield from self.line("made", f"{_when(row)} by run {row['run_id']}, fingerprint {row['fingerprint']}")
 
-    def item(self, item: Row | None) -> Iterator[str]:
+    def item(self, item: Row | None, given_id: str | None) -> Iterator[str]:
         if item is None:
             yield from self.line("item", "not in the store")
             return
-        given = given_id_of(item["fields"])
-        named = item["item_id"] if given is None else f"{given} ({item['item_id']})"
+        named = item["item_id"] if given_id is None else f"{given_id} ({item['item_id']})"
         yield from self.line("item", f"{named} of {item['dataset'] or 'the axes'}")
         context = ", ".join(f"{axis} {value}" for axis, value in dict(item["context"]).items())
         if context:

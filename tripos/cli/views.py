@@ -6,7 +6,7 @@ import secrets
 import tempfile
 import warnings
 import webbrowser
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from functools import cache
@@ -16,6 +16,7 @@ from typing import Literal
 from tripos.annotation.assignment import check_name
 from tripos.annotation.notes import NoteDesk
 from tripos.cli.context import Context, Outcome
+from tripos.files import write_file
 from tripos.plots.plot import FontWarning, PlotChoices, plot
 from tripos.settings.option import listed_names
 from tripos.settings.options import LANGUAGE, PlotParameters
@@ -28,13 +29,14 @@ from tripos_compiler.errors import TriposError
 from tripos_compiler.language.plan_diff import are_comparable
 from tripos_compiler.plan import Plan
 from tripos_warehouse.measures.judges import report_judges
-from tripos_warehouse.report.leaderboard import Board, leaderboard
+from tripos_warehouse.report.best_values import best_values
+from tripos_warehouse.report.leaderboard import Board, boards_of_run
 from tripos_warehouse.report.result_tables import filled_tables
 from tripos_warehouse.report.run_report import Report
+from tripos_warehouse.report.tables import report_tables
 from tripos_warehouse.report.text import render_judges
 from tripos_warehouse.store.derived import CACHE
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.tables.model import Table
 from tripos_warehouse.tables.text import wrapped
 from tripos_warehouse.views.connect import connect, connect_run
 from tripos_warehouse.views.runs import all_runs, get_selected
@@ -83,28 +85,22 @@ def write_html(context: Context, report: Report, path: str) -> None:
         closing(ViewFiles(context.store, Path(folder), {run: report})) as view,
     ):
         page = write_report(view, run)
-    try:
-        Path(path).write_text(page, "utf-8")
-    except OSError as error:
-        raise TriposError("S0102", f"cannot write `{path}`: {error.strerror}", "write it somewhere else") from error
+    write_file(Path(path), page)
 
 
-def write_pdf(store: Store, report: Report, measures: Sequence[Table], path: str) -> None:
-    """Write the report of a run as PDF, with these tables of its measures. Raises `TriposError` S0102 if it cannot be
-    written, what `report_pdf` raises, and `StoreError`."""
+def write_pdf(store: Store, report: Report, path: str) -> None:
+    """Write the report of a run as PDF. Raises `TriposError` S0102 if it cannot be written, what `report_pdf` raises,
+    and `StoreError`."""
     from tripos.view.paper import report_pdf
 
     run, declared, boards = report.run, report.plan.tables, list[Board]()
     connection, record = connect_run(store, run.run_id, report.plan, report.only)
     with connection:
-        if not report.only and report.plan.digest == run.plan_digest and (report.scores or report.comparisons):
-            boards = leaderboard(connection, [record], benchmarks=[run.benchmark], comparable=are_comparable)
+        measures = report_tables(report, best_values(connection, report))
+        if not report.only and report.plan.digest == run.plan_digest:  # a board is of the run as it was
+            boards = boards_of_run(connection, record, are_comparable)
         tables = filled_tables(connection, report, declared, titles_language()) if declared else []
-    content = report_pdf(report, boards, measures, tables)
-    try:
-        Path(path).write_bytes(content)
-    except OSError as error:
-        raise TriposError("S0102", f"cannot write `{path}`: {error.strerror}", "write it somewhere else") from error
+    write_file(Path(path), report_pdf(report, boards, measures, tables))
 
 
 def _run_id(context: Context) -> str | None:

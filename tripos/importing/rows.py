@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tripos.files import writing
 from tripos.settings.environment import read_toml
 from tripos.settings.options import COLUMN, REJECTED, SET, SKIP_REJECTED, AnnotateParameters
 from tripos.source_files import SourceFolder
@@ -415,23 +416,18 @@ def _lines(groups: Mapping[str, Sequence[RowError]], *, whole_file: bool) -> Ite
 
 
 def _write(rejected: Sequence[RowError], path: Path) -> None:
-    try:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            if path.suffix.casefold() in (".csv", ".tsv"):
-                delimiter = "\t" if path.suffix.casefold() == ".tsv" else ","
-                writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-                writer.writerow(("file", "row", "field", "value", "reason"))
-                for row_error in rejected:
-                    place = row_error.record.place.removeprefix("row ")
-                    writer.writerow((row_error.record.file, place, row_error.field, row_error.value, row_error.reason))
-                return
+    with writing(path, "check the path and its permissions"), path.open("w", encoding="utf-8", newline="") as file:
+        if path.suffix.casefold() in (".csv", ".tsv"):
+            delimiter = "\t" if path.suffix.casefold() == ".tsv" else ","
+            writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+            writer.writerow(("file", "row", "field", "value", "reason"))
             for row_error in rejected:
-                told = {**row_error.to_json(), "record": dict(row_error.record.cells)}
-                file.write(json.dumps(told, ensure_ascii=False, default=str) + "\n")
-    except OSError as error:
-        raise TriposError(
-            "S0102", f"cannot write `{path}`: {error.strerror}", "check the path and its permissions"
-        ) from error
+                place = row_error.record.place.removeprefix("row ")
+                writer.writerow((row_error.record.file, place, row_error.field, row_error.value, row_error.reason))
+            return
+        for row_error in rejected:
+            told = {**row_error.to_json(), "record": dict(row_error.record.cells)}
+            file.write(json.dumps(told, ensure_ascii=False, default=str) + "\n")
 
 
 def _short(text: str) -> str:

@@ -19,12 +19,11 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.measure_rows import MeasureTable, with_sequential_intervals
 from tripos_warehouse.query.connection import Connection
-from tripos_warehouse.report.languages import reader_language_in
 from tripos_warehouse.report.leaderboard import Board, leaderboard
 from tripos_warehouse.report.run_report import STAND_IN_PREFIXES
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect, connect_run
-from tripos_warehouse.views.dimensions import dimension_label
+from tripos_warehouse.views.dimensions import dimension_label, reader_language_in
 from tripos_warehouse.views.runs import RunRecord, all_runs, get_selected
 
 if TYPE_CHECKING:

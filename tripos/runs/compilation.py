@@ -17,8 +17,8 @@ from tripos.releases.opening import ReleaseFolders
 from tripos.settings.options import DATA
 from tripos.settings.trust import refuse_if_untrusted
 from tripos_compiler.compile import Compilation, compile_spec
-from tripos_compiler.diagnostics.diagnostic import deny
-from tripos_compiler.diagnostics.text_format import not_utf8
+from tripos_compiler.diagnostics.diagnostic import Diagnostic, deny
+from tripos_compiler.diagnostics.text_format import counted, not_utf8
 from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Plan
 from tripos_compiler.source.data_classes import dataclass
@@ -42,6 +42,13 @@ class CompiledSpec:
     def main(self) -> Path:
         """The main file."""
         return Path(self.compilation.sources[0].path)
+
+
+def invalid_spec(path: str, diagnostics: Sequence[Diagnostic]) -> TriposError:
+    """Return the errors of a spec as one: the code and the message of the first, and how many there are."""
+    errors = [diagnostic for diagnostic in diagnostics if diagnostic.severity == "error"]
+    message = f"`{path}` has {counted(len(errors), 'error')}: {errors[0].message}"
+    return TriposError(errors[0].code, message, f"tripos explain {errors[0].code}")
 
 
 BENCHMARK = re.compile(r"^\s*benchmark\s", re.MULTILINE)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -21,8 +21,9 @@ from tripos_runtime.asking.ledger import conversation_id, judgement_id, sample_i
 from tripos_runtime.program.binding import generators_of_inputs
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.query.connection import Connection, duckdb
 from tripos_warehouse.views.benchmark_views import read_plan
+from tripos_warehouse.views.given_ids import given_ids
 from tripos_warehouse.views.run_rows import element_rows
 
 TABLES = {
@@ -73,12 +74,16 @@ class Trace:
     reply: TracedReply | None
     score: Row | None = None
     metric: Metric | None = None
+    plan: Plan | None = None
+    """The plan with the metric."""
     rubric: str | None = None
     sample: TracedReply | None = None
     """The judged reply, if the result is a judgement or its score."""
     other_replies: tuple[TracedReply, ...] = ()
     """Further replies that a score was computed from; for a comparison, the reply shown second."""
     comparison: Row | None = None
+    given_id: str | None = None
+    """The id of the item in its file, if it has one."""
 
 
 def find_trace(connection: Connection, text: str) -> Trace:
@@ -88,7 +93,9 @@ def find_trace(connection: Connection, text: str) -> Trace:
     """
     name, _, place = text.strip().partition(".")
     table, key = _key_of(connection, name)
-    return Finder(connection).trace(table, key, place or None)
+    finder = Finder(connection)
+    trace = finder.trace(table, key, place or None)
+    return replace(trace, given_id=finder.given_id(trace.item))
 
 
 def _key_of(connection: Connection, text: str) -> tuple[str, str]:
@@ -173,7 +180,7 @@ class Finder:
         language = str(item["language"]) if item is not None else ""
         text = print_rubric([metric], language) if metric is not None and language in metric.asks else None
         if judgements:
-            return Trace(table, key, item, self.judgement(judgements[0]), row, metric, text, sample)
+            return Trace(table, key, item, self.judgement(judgements[0]), row, metric, plan, text, sample)
         scored = self.step(row["run_id"], row["fingerprint"])
         stamp, of = row["fingerprint"], scored.of if isinstance(scored, Score) else ""
         replies = self.before(key, row, row, scored, lambda ids: score_id(stamp, ids, row["metric"], None), of)
@@ -182,7 +189,7 @@ class Finder:
             replies = tuple(
                 other for other in replies if _belongs_to_element(other.row, row, self.plan(row["run_id"]), scored)
             )
-        return Trace(table, row["score_id"], item, sample, row, metric, None, other_replies=replies)
+        return Trace(table, row["score_id"], item, sample, row, metric, plan, other_replies=replies)
 
     def compared(self, row: Row) -> Trace:
         """Return the provenance of a comparison: both replies, and the judgement if there was one."""
@@ -373,6 +380,15 @@ class Finder:
             [row["benchmark"], row["scenario"], row["item_id"]],
         )
         return rows[0] if rows else None
+
+    def given_id(self, item: Row | None) -> str | None:
+        """Return the id that an item has in its file, as the reports of its benchmark show it; None without one."""
+        if item is None:
+            return None
+        try:
+            return given_ids(self.connection, sql.name(item["benchmark"])).get(item["item_id"])
+        except duckdb.CatalogException:  # the plan of the benchmark cannot be read, which was already reported
+            return None
 
     def plan(self, run_id: str) -> Plan | None:
         """Return the plan of a run; `None` if this version cannot read it."""

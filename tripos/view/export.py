@@ -16,6 +16,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tripos.files import writing
 from tripos.settings.options import ViewParameters
 from tripos.view.files import RUN_FILES, ViewFiles
 from tripos.view.server import PAGE, language_attribute, page_part
@@ -37,8 +38,8 @@ ENTRIES = (MARK, *PAGE, "index.json", "index.json.js", "benchmarks", "runs", "co
 
 def write_folder(view: ViewFiles, target: Path, runs: Iterable[str] = ()) -> list[str]:
     """Write the page and all files of a view to `target`, and return remarks on its limits and on people's notes in it.
-    `runs` are the ids of runs
-    to include; empty means all. Files that others put beside an earlier view stay.
+
+    `runs` are the ids of the runs to include; empty means all. Files that others put beside an earlier view stay.
 
     Raises `TriposError` S0703 if the folder has other content, S0102 if it cannot be written, and what `ViewFiles`
     raises.
@@ -84,7 +85,7 @@ def _view_folder(target: Path) -> Iterator[None]:
     """Provide a folder for a view, without the files of an earlier view."""
     if target.exists() and (not target.is_dir() or (any(target.iterdir()) and not (target / MARK).is_file())):
         raise TriposError("S0703", f"`{target}` is not empty and not a view", "name a new folder")
-    try:
+    with writing(target):
         target.mkdir(parents=True, exist_ok=True)
         for entry in ENTRIES:  # and nothing else: it may be a working tree with a `CNAME` and a `.git`
             path = target / entry
@@ -94,8 +95,6 @@ def _view_folder(target: Path) -> Iterator[None]:
                 path.unlink(missing_ok=True)
         (target / MARK).write_text('{"format": "tripos.view/1"}\n', "utf-8")
         yield
-    except OSError as error:
-        raise TriposError("S0102", f"cannot write `{target}`: {error.strerror}", "write it somewhere else") from error
 
 
 def _files(view: ViewFiles, wanted: set[str]) -> Iterator[tuple[str, bytes | Path]]:

@@ -72,18 +72,19 @@ from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.results import run_query
 from tripos_warehouse.report.comparison import RunSide, Section, changes_between, compare, verdicts
 from tripos_warehouse.report.history import histories_of
-from tripos_warehouse.report.leaderboard import Board, board_notes, board_verdict, leaderboard
+from tripos_warehouse.report.leaderboard import Board, board_notes, board_verdict, boards_of_run, leaderboard
 from tripos_warehouse.report.result_tables import filled_in_languages
-from tripos_warehouse.report.run_report import Report, report
+from tripos_warehouse.report.run_report import Report, evaluators_of, report
+from tripos_warehouse.report.text import opening_sentences
 from tripos_warehouse.store.derived import is_as_named, write_named
 from tripos_warehouse.store.paths import is_plain, lies_in
-from tripos_warehouse.store.schemas import HUMAN, NOTES
+from tripos_warehouse.store.schemas import HUMAN, MOST_NAME_BYTES, MOST_NAME_CHARACTERS, NAME_SIGNS, NOTES
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.tables.data import page_json
 from tripos_warehouse.tables.model import Table
 from tripos_warehouse.tables.render import RENDERERS, RenderOptions
 from tripos_warehouse.views.connect import connect, connect_run, copied_scores
-from tripos_warehouse.views.notes import standing
+from tripos_warehouse.views.notes import FLAGS, LONGEST_TEXT, standing
 from tripos_warehouse.views.runs import RunRecord, all_runs, get_plan, get_selected, list_runs
 
 
@@ -165,7 +166,7 @@ def headline_of(plan: Plan | None, figures: list[dict[str, Any]]) -> list[dict[s
 LONGEST = 400
 """Maximum characters of a sentence to translate. A longer one comes from a spec or a model, and would be slow to look
 up."""
-SENTENCES = frozenset({"notes", "text", "reason", "verdict", "changes", "message", "hint", "of", "remark"})
+SENTENCES = frozenset({"opening", "notes", "text", "reason", "verdict", "changes", "message", "hint", "of", "remark"})
 """The keys of a JSON file whose texts are Tripos's own."""
 
 
@@ -634,10 +635,13 @@ class ViewFiles:
         query = f"select distinct metric::varchar, evaluator from {sql.name(record.benchmark)}.scores order by all"
         pairs = connection.execute(query).fetchall()
         places, metrics = metric_ranks(plan), {metric for metric, _ in pairs}
+        opening = opening_sentences(record, plan, evaluators_of(connection, record.benchmark))
         return {
             "run": {"run_id": record.run_id, "models": record.models, "roles": record.roles},
             "state": state,
             "about": describe(plan),
+            "opening": opening,
+            "said": translations({"opening": opening}),
             "metrics": sorted(metrics, key=lambda metric: (places.get(metric, len(places)), metric)),
             "evaluators": sorted({evaluator for _, evaluator in pairs if evaluator is not None}),
         }
@@ -676,11 +680,7 @@ class ViewFiles:
 
     def _boards(self, run: str, state: str) -> dict[str, Any]:
         connection, record, *_ = self._opened(run, state, self._slow)
-        schema = sql.name(record.benchmark)
-        there = " or ".join(f"exists (from {schema}.{table})" for table in ("scores", "columns", "comparisons"))
-        boards: list[Board] = []
-        if connection.execute(f"select {there}").fetchall() == [(True,)]:
-            boards = leaderboard(connection, [record], benchmarks=[record.benchmark], comparable=are_comparable)
+        boards = boards_of_run(connection, record, are_comparable)
         return {"state": state, "boards": [board_json(board) for board in boards]}
 
     def _judges(self, run: str, state: str) -> dict[str, Any]:
@@ -723,6 +723,11 @@ class ViewFiles:
         places = self._tables_of(run, state, self._quick).noted(notes) if notes else []
         return {
             "state": state,
+            "rules": {
+                "flags": FLAGS,
+                "text": LONGEST_TEXT,
+                "name": {"signs": NAME_SIGNS, "characters": MOST_NAME_CHARACTERS, "bytes": MOST_NAME_BYTES},
+            },
             "kept": access.kept,
             "name": access.name,
             "notes": [

@@ -17,8 +17,15 @@ from tripos_compiler.errors import TriposError
 from tripos_warehouse.report.leaderboard import Board, board_notes, board_verdict
 from tripos_warehouse.report.remarks import STAND_IN_NOTE
 from tripos_warehouse.report.run_report import Report
-from tripos_warehouse.report.tables import board_table, has_one_evaluator
-from tripos_warehouse.report.text import baseline_sentence, expectation_status, header_facts, header_title
+from tripos_warehouse.report.tables import board_table
+from tripos_warehouse.report.text import (
+    baseline_sentence,
+    expectation_status,
+    header_facts,
+    header_title,
+    one_evaluator_sentence,
+    opening_sentences,
+)
 from tripos_warehouse.tables.model import Column, Table
 
 TEMPLATE = Path(__file__).with_name("paper.typ")
@@ -43,13 +50,13 @@ def report_pdf(report: Report, boards: Sequence[Board], measures: Sequence[Table
         ("measures", measures),
         ("tables of the benchmark", declared),
     ]
-    title = header_title(report)
+    title, opening = header_title(report), opening_sentences(report.run, report.plan, report.evaluators)
     return typeset(
         {
             "title": title,
             **language_tags(titles_language()),
             "footer": f"{title} · {report.run.run_id}",
-            "sentences": [*_opening(report), *_verdicts(boards), *_advice(report)],
+            "sentences": [*map(localized, opening), *_verdicts(boards), *_advice(report)],
             "warnings": list(_warnings(report)),
             "facts": [{"name": name, "value": value} for name, value in header_facts(report).items()],
             "sections": [
@@ -73,16 +80,6 @@ def language_tags(language: str) -> dict[str, str | None]:
     return {"language": first if re.fullmatch("[A-Za-z]{2,3}", first) else "en", "region": region}
 
 
-def _opening(report: Report) -> Iterator[str]:
-    """Yield what was asked of whom, and who graded."""
-    run = report.run
-    yield localized(f"{run.items:,} items were asked of {', '.join(run.models)}.")
-    names = list(dict.fromkeys(name for models in run.evaluators.values() for name in models))
-    names += [name for name in report.people if name not in names]
-    graded = f"Graded by {', '.join(names)}." if names else "Scored by the rules of the benchmark: nobody graded."
-    yield localized(graded)
-
-
 def _advice(report: Report) -> Iterator[str]:
     """Yield what a larger study of the same kind would show."""
     for design in report.design_advice:
@@ -94,7 +91,7 @@ def _verdicts(boards: Sequence[Board]) -> Iterator[str]:
     """Yield what the differences of each headline show."""
     for board in boards:
         if verdict := board_verdict(board):
-            yield f"{board.measure.name}{localized(': ')}{'; '.join(map(localized, verdict))}."
+            yield f"{board.named}{localized(': ')}{'; '.join(map(localized, verdict))}."
 
 
 def _warnings(report: Report) -> Iterator[str]:
@@ -109,9 +106,8 @@ def _warnings(report: Report) -> Iterator[str]:
         yield f"{expectation_status(gate)}{localized(': ')}{gate.expectation.shown}"
     for remark in report.remarks:
         yield localized("note") + localized(": ") + localized(remark.text)
-    single = [table.measure.name for table in report.measures if has_one_evaluator(table)]
-    if single:
-        yield localized(f"Of several evaluators, and here is one: {', '.join(single)}.")
+    if (sentence := one_evaluator_sentence(report)) is not None:
+        yield localized(sentence)
 
 
 def table_parts(table: Table) -> Iterator[dict[str, Any]]:

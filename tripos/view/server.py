@@ -209,8 +209,7 @@ def _refusal(error: TriposError) -> web.Response:
     """Return the answer to a message that is refused: the reason and what to do, in every language of the page."""
     texts = [text for text in (error.message, error.hint) if text]
     body = orjson.dumps({"code": error.code, "texts": texts, "said": translations({"notes": texts})})
-    status = 500 if error.code == "S0102" else 422
-    return web.Response(status=status, body=body, content_type="application/json")
+    return web.Response(status=422, body=body, content_type="application/json")
 
 
 def _check(request: web.Request, token: str) -> None:

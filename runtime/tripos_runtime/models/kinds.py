@@ -36,6 +36,8 @@ class ModelKind(NamedTuple):
     """True if it may be offered tools."""
     table: bool = False
     """True if it replies from a table of the user, which is read when roles are bound and is its identity."""
+    in_process: bool = False
+    """True if this process computes the reply by a rule or a table: no weights are loaded, and nobody else is asked."""
     needs_origin: bool = False
     """True if its reply depends on the place in the run that a request is for, too."""
 
@@ -50,6 +52,7 @@ MOCK = ModelKind(
     likelihoods=True,
     template=True,
     media=True,
+    in_process=True,
 )
 REPLIES = MOCK._replace(
     prefix="mock/replies:", named=False, file=True, likelihoods=False, token_probabilities=False, table=True,
@@ -61,7 +64,7 @@ LOCAL = ModelKind(
 )  # fmt: skip
 BASELINE = ModelKind(
     "baseline/", named=True, limited=False, free=True, only_writes=True, live=True, token_probabilities=False,
-    template=True, media=False,
+    template=True, media=False, in_process=True,
 )  # fmt: skip
 HUMAN = ModelKind("human/", named=True, live=True, token_probabilities=False, template=True, media=True)
 REPLAY = ModelKind("replay/", named=True, free=True, only_writes=True, file=True, template=True, media=True)

@@ -177,7 +177,7 @@ def test_the_bound_of_a_threshold_is_the_exact_binomial_one() -> None:
 def test_too_few_labels_learn_no_threshold() -> None:
     found = learned_threshold([1.0] * 20, [True] * 20, 0.9)
     assert found.threshold is None
-    assert found.reason == "20 labels: it takes 29, all of which agree, to show 90%"
+    assert found.reason == "20 labels are too few: 29 that all agree are needed to show 90%"
 
 
 def test_drift_is_paired() -> None:

@@ -478,8 +478,8 @@ class DesignAdvice:
         if self.worth is not None:
             price = usd(self.worth)
             text = (
-                "More labels sharpen a difference more than more items do while a graded reply costs less than"
-                f" {price} USD."
+                f"If a graded reply costs less than {price} USD, more labels reduce the error of a difference more than"
+                " more items do."
             )
             labels += (text,)
         if not self.reductions:
@@ -487,10 +487,10 @@ class DesignAdvice:
         (best, best_reduction), *others = self.reductions.items()
         resource = "calls" if self.in_calls else "money"
         first = (
-            f"`{self.measure}`: a tenth more {resource} for more {best} makes a difference of two models"
-            f" {100 * best_reduction:.1f} % sharper."
+            f"`{self.measure}`: {100 * EXTRA_SHARE:.0f} % more {resource}, spent on more {best}, would reduce the error"
+            f" of a difference between two models by {100 * best_reduction:.1f} %."
         )
-        return first, *(f"For more {name} it is {100 * reduction:.1f} %." for name, reduction in others)
+        return first, *(f"Spent on more {name}: by {100 * reduction:.1f} %." for name, reduction in others)
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON values."""

@@ -380,6 +380,15 @@ class Board:
         return {"evaluators": list(self.people), "models": [row.to_json(*names) for row in self.by_people]}
 
 
+def boards_of_run(connection: Connection, run: RunRecord, comparable: Callable[[str, str], bool]) -> list[Board]:
+    """Return the boards of the headline of one run, whose views `connection` shows; none if it has no scores."""
+    schema = sql.name(run.benchmark)
+    there = " or ".join(f"exists (from {schema}.{table})" for table in ("scores", "columns", "comparisons"))
+    if connection.execute(f"select {there}").fetchall() != [(True,)]:
+        return []
+    return leaderboard(connection, [run], benchmarks=[run.benchmark], comparable=comparable)
+
+
 def leaderboard(
     connection: Connection,
     runs: Sequence[RunRecord],

@@ -413,7 +413,7 @@ def _one_value(connection: Connection, schema: str) -> Iterator[Remark]:
     )
     for metric, evaluator, value, count in counts:
         if evaluator is None:
-            text = f"`{metric}` is {value:g} for every one of {count:,} replies: it tells nothing apart"
+            text = f"`{metric}` is {value:g} for every one of {count:,} replies, so it distinguishes none of them"
             yield Remark("one_value", text)
         else:
             yield Remark("one_grade", f"{evaluator} gives {value:g} on `{metric}` to every one of {count:,} replies")

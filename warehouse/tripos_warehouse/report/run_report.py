@@ -169,6 +169,8 @@ class Report:
     """The values of axes and arms that the report is restricted to, in addition to the restrictions of the run."""
     clusterings: tuple[Clustering, ...] = ()
     """The clusters of its intervals, if items were drawn together."""
+    evaluators: tuple[str, ...] = ()
+    """The models and people who graded: those whose verdicts are scores or comparisons, or part of one."""
     batch_cost_usd: float | None = None
     """The part of the run's cost that was paid in batches; None without batches, or if a price is unknown."""
 
@@ -406,6 +408,7 @@ def _report(connection: Connection, plan: Plan, run: RunRecord, only: ArmSelecti
         design_advice=tuple(find_design_advice(connection, plan, measure) for measure in headlines(plan)),
         only=only,
         clusterings=clusterings_of(connection, plan),
+        evaluators=evaluators_of(connection, run.benchmark),
         batch_cost_usd=_batch_cost(connection, run),
     )
 
@@ -611,3 +614,12 @@ def _by_status(connection: Connection, source: str, key: str | None, good: str) 
     return dict(
         connection.execute(f"select status, count(*) from ({rows}) group by status order by {order}").fetchall()
     )
+
+
+def evaluators_of(connection: Connection, benchmark: str) -> tuple[str, ...]:
+    """Return the models and people who graded the replies that the views of a benchmark show."""
+    schema = sql.name(benchmark)
+    by = [f"select evaluator from {schema}.{view}" for view in ("scores", "comparisons")]
+    by += [f"select unnest(judged_by) from {schema}.{view}" for view in ("scores", "columns")]
+    query = f"select distinct evaluator from ({' union all '.join(by)}) where evaluator is not null order by 1"
+    return tuple(name for (name,) in connection.execute(query).fetchall())

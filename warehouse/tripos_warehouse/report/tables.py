@@ -114,11 +114,12 @@ def warnings_of(report: Report) -> Iterable[str]:
 
 
 def reading_notes(rows: Sequence[MeasureRow]) -> Iterable[str]:
-    """Yield notes on the numbers of scores and items behind values, and on why some values are missing."""
+    """Yield notes on the numbers of scores and items behind values, and on why some values, or intervals of values, are
+    missing."""
     yield f"{counts_of(rows)}."
-    missing = [row for row in rows if row.value is None and row.reason]
-    for reason in dict.fromkeys(row.reason for row in missing):
-        yield f"No value: {reason}."
+    reasons = dict.fromkeys((row.value is None, row.reason) for row in rows if row.reason)
+    for without_value, reason in sorted(reasons, key=lambda each: not each[0]):
+        yield f"No value: {reason}." if without_value else f"No interval: {reason}."
 
 
 COUNTS = "n = {n} scores of {items} items; coverage {coverage}"

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from tripos_warehouse.report.comparison import Comparison
     from tripos_warehouse.report.history import MeasureHistory
     from tripos_warehouse.report.run_report import GenerationYield, Report
+    from tripos_warehouse.views.runs import RunRecord
 
 
 MOCKED = "mock models took part: no expectation fails this run"
@@ -167,9 +168,8 @@ def render_report(
         text.append("\n" + wrapped(localized(STAND_IN_NOTE), width) + "\n", style="yellow")
     for remark in report.remarks:
         text.append(wrapped(localized("note") + localized(": ") + localized(remark.text), width) + "\n", style="yellow")
-    of_one_evaluator = [table for table in report.measures if has_one_evaluator(table)]
     for table in report.measures:
-        if table in of_one_evaluator:
+        if has_one_evaluator(table):
             continue
         text.append(f"\n{measure_caption(report.plan, table)}\n", style="bold")
         lines = measure_lines(report.plan, table, report.run.models, comparable_measures(report, table), table_width)
@@ -188,9 +188,8 @@ def render_report(
             text.append("\n" + wrapped(title, width) + "\n", style="bold")
             lines = measure_lines(report.plan, people, report.run.models, tuple(report.by_people.values()), table_width)
             text.append("\n".join([*lines, *reason_lines(report.plan, people, width)]) + "\n")
-    if of_one_evaluator:
-        names = ", ".join(table.measure.name for table in of_one_evaluator)
-        text.append("\n" + wrapped(localized(f"Of several evaluators, and here is one: {names}."), width) + "\n")
+    if (sentence := one_evaluator_sentence(report)) is not None:
+        text.append("\n" + wrapped(localized(sentence), width) + "\n")
     for advice in filter(None, (" ".join(map(localized, design.sentences)) for design in report.design_advice)):
         text.append("\n" + wrapped(advice, width) + "\n")
     if report.made:
@@ -205,6 +204,29 @@ def render_report(
     for line in _footer(report, sql, where):
         text.append(line + "\n", style="dim")
     return text
+
+
+MOST_EVALUATED = 8
+"""The most models, or evaluators, that the sentences at the beginning name."""
+
+
+def opening_sentences(run: RunRecord, plan: Plan, evaluators: Sequence[str]) -> tuple[str, str]:
+    """Return what was asked of whom, and who graded. `evaluators` are those of the report of the run."""
+
+    def listed(names: Sequence[str]) -> str:
+        return ", ".join([*names[:MOST_EVALUATED], *(["…"] if len(names) > MOST_EVALUATED else [])])
+
+    size = f"{counted(run.items, 'item')} in {counted(len(plan.scenarios), 'scenario')}"
+    asked = f"{size} {'was' if run.items == 1 else 'were'} asked of {listed(run.models)}."
+    if not evaluators:
+        return asked, "Scored by the rules of the benchmark: nobody graded."
+    return asked, f"Graded by {listed(evaluators)}."
+
+
+def one_evaluator_sentence(report: Report) -> str | None:
+    """Return which measures need several evaluators and have one, so that they are left out; None without any."""
+    names = [table.measure.name for table in report.measures if has_one_evaluator(table)]
+    return f"Of several evaluators, and here is one: {', '.join(names)}." if names else None
 
 
 def header_title(report: Report) -> str:
@@ -714,7 +736,7 @@ def _threshold(threshold: ScorerThreshold, width: int) -> Iterator[str]:
     """Yield the sentences about a learned threshold."""
     learned = threshold.learned
     if learned.threshold is None:
-        yield wrapped(localized(f"{threshold.scorer}: no threshold is learned: {learned.reason}"), width)
+        yield wrapped(localized(f"{threshold.scorer}: no threshold could be learned, since {learned.reason}"), width)
         return
     below, level = _rounded_down(learned.threshold), percent(threshold.level)
     text = f"{threshold.scorer}: `unsure below {below}` agrees with people in {level} or more"

@@ -478,7 +478,7 @@ def learned_threshold(
     if passed:
         return LearnedThreshold(passed[-1].threshold, tuple(tested), passed[-1].n / total)
     if total < fewest:
-        reason = f"{total} labels: it takes {fewest}, all of which agree, to show {level:.0%}"
+        reason = f"{total} labels are too few: {fewest} that all agree are needed to show {level:.0%}"
     else:
         reason = f"even the surest verdicts agree too seldom, or are too few, to show {level:.0%}"
     return LearnedThreshold(None, tuple(tested), 0.0, reason)

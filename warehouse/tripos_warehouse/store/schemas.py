@@ -50,6 +50,10 @@ COMPRESSION_LEVEL = 3
 
 HUMAN = "human/"
 """The prefix of the evaluator name of a person."""
+NAME_SIGNS = "._-"
+"""The signs that the name of a person may have, but not begin with, beside letters and digits."""
+MOST_NAME_CHARACTERS, MOST_NAME_BYTES = 63, 200
+"""The maximum length of a person's name, and that in UTF-8, since it is also used as a file name."""
 
 
 RELEASE = "release"

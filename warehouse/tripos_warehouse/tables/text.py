@@ -57,17 +57,25 @@ def wrapped(text: str, width: int) -> str:
     return "\n".join(lines)
 
 
-def fold(line: str, room: int) -> list[str]:
-    """Return a line cut into lines of at most `room` cells, between words if possible.
+NAME_BREAKS = "/-_:@"
+"""The signs after which a long name in a table is cut, rather than elsewhere."""
+
+
+def fold(line: str, room: int, breaks: str = "") -> list[str]:
+    """Return a line cut into lines of at most `room` cells, between words if possible; a word that is too long, after
+    one of the signs `breaks` if possible.
 
     >>> fold("the sum is forty-two", 10), fold("四十二就是答案", 6), fold("", 6)
     (['the sum is', 'forty-two'], ['四十二', '就是答', '案'], [''])
+    >>> fold("openai/gpt-4o-mini", 13), fold("openai/gpt-4o-mini", 13, NAME_BREAKS)
+    (['openai/gpt-4o', '-mini'], ['openai/gpt-', '4o-mini'])
     """
     lines: list[str] = []
     while cell_len(line) > room:
         head = chop_cells(line[: room + 1], room)[0]
         space = head.rfind(" ") if line[len(head) : len(head) + 1] != " " else len(head)
-        end = space if space > 0 and head[:space].strip() else len(head)
+        sign = max((head.rfind(each) for each in breaks), default=-1)
+        end = space if space > 0 and head[:space].strip() else sign + 1 if sign > 0 else len(head)
         lines.append(line[:end].rstrip())
         line = line[end:].lstrip(" ")
     return [*lines, line]
@@ -126,8 +134,19 @@ class TextColumn:
         """The least width at which the column is easy to read: its words are not broken."""
         if self.right:
             return self.width - self.extra
-        longest = max((cell_len(word) for cell in self.cells for word in cell.split()), default=0)
-        return min(self.width, max(LABEL_ROOM, min(longest, WORD_ROOM)))
+        return min(self.width, max(LABEL_ROOM, min(self._longest_word, WORD_ROOM)))
+
+    @cached_property
+    def unbroken(self) -> int:
+        """The least width at which no word of the cells and of the heading is broken."""
+        if self.right:
+            return self.width - self.extra
+        longest = max(self._longest_word, *map(cell_len, self.heading.split()), NARROWEST)
+        return self.width if self.whole else min(self.width, longest)
+
+    @cached_property
+    def _longest_word(self) -> int:
+        return max((cell_len(word) for cell in self.cells for word in cell.split()), default=0)
 
 
 def grid(columns: Sequence[TextColumn], width: int, *, rule: bool = True) -> list[str]:
@@ -176,7 +195,7 @@ def _heading_and_rows(columns: Sequence[TextColumn], width: int) -> tuple[list[s
     rows = []
     for cells in zip(*(column.cells for column in columns), strict=True):
         folded = [
-            fold(text, room) if column.fold and not column.right else [text]
+            fold(text, room, NAME_BREAKS) if column.fold and not column.right else [text]
             for text, room, column in zip(cells, widths, columns, strict=True)
         ]
         height = max(map(len, folded))
@@ -211,20 +230,26 @@ def _blocks(columns: Sequence[TextColumn], width: int) -> Iterator[list[str]]:
 
 
 def fit(columns: Sequence[TextColumn], width: int) -> list[int] | None:
-    """Return column widths whose sum, with the gaps, is at most `width`; None if there are none. The widest columns of
-    texts shrink first, then those with `shrinks_last`, and then columns of numbers, whose headings are broken.
+    """Return column widths whose sum, with the gaps, is at most `width`; None if there are none. Columns shrink as long
+    as no word is broken, and further only if that is not enough: the widest columns of texts first, then those with
+    `shrinks_last`, and then columns of numbers, whose headings are broken.
 
     >>> name, note = TextColumn("name", ("x" * 30,)), TextColumn("note", ("y" * 10,))
     >>> fit([name, note, TextColumn("n", ("1234",), right=True)], 40), fit([name, note], 12)
     ([22, 10, 4], None)
+    >>> fit([TextColumn("name", ("x" * 12,)), TextColumn("note", ("yes or no",))], 22)
+    [12, 8]
     """
     widths = [column.width for column in columns]
     spare = width - len(GAP) * (len(widths) - 1) - sum(widths)
     texts = [not column.right for column in columns]
     first = [not column.right and not column.shrinks_last for column in columns]
-    for may_shrink in (first, texts, [True] * len(widths)):
+    unbroken, least = [column.unbroken for column in columns], [column.least for column in columns]
+    every = [True] * len(widths)
+    steps = ((first, unbroken), (texts, unbroken), (first, least), (texts, least), (every, least))
+    for may_shrink, narrowest in steps:
         while spare < 0:
-            shrinkable = [at for at, allowed in enumerate(may_shrink) if allowed and widths[at] > columns[at].least]
+            shrinkable = [at for at, allowed in enumerate(may_shrink) if allowed and widths[at] > narrowest[at]]
             if not shrinkable:
                 break
             widest = max(shrinkable, key=lambda index: widths[index])

@@ -1,5 +1,5 @@
-"""The values of a measure's dimensions in plan order with their titles, the columns of arms, and baselines without a
-model.
+"""The values of a measure's dimensions in plan order with their titles and the languages of these, the columns of arms,
+and baselines without a model.
 """
 
 from __future__ import annotations
@@ -7,7 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
 from typing import Any
 
-from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.i18n import LANGUAGES, localized, matching_language
+from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import ArmValue, Ask, AxisValue, Column, Converse, Grade, Plan, Score, Treatment
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
@@ -62,6 +64,20 @@ def _planned_values(plan: Plan) -> dict[str, Iterable[str]]:
     }
     axes = {axis.name: [value.name for value in axis.values] for axis in plan.axes}
     return columns | axes | {arm.name: [value.name for value in arm.values] for arm in plan.arms}
+
+
+def reader_language_in(wanted: str, plans: Iterable[Plan]) -> str:
+    """Return the language of the plans, or of Tripos, that a reader names. Raises `TriposError` R0202 if none has
+    it."""
+    of_titles = list(dict.fromkeys(language for plan in plans for language in plan.title_languages))
+    known = [*of_titles, *(language for language in LANGUAGES if language not in of_titles)]
+    if (found := matching_language(wanted, known)) is not None:
+        return found
+    titles = ", ".join(f"`{language}`" for language in of_titles) or "none"
+    hint = f"titles are in {titles}; Tripos has words in {', '.join(f'`{language}`' for language in LANGUAGES)}"
+    if (close := nearest(wanted, known)) is not None:
+        hint = f"did you mean `{close}`? {hint}"
+    raise TriposError("R0202", f"nothing here is in the language `{wanted}`", hint)
 
 
 def dimension_label(plan: Plan, dimension: str, value: Any, language: str | None = None) -> str:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-
-import orjson
+from typing import NamedTuple
 
 from tripos_warehouse import sql
 from tripos_warehouse.query.connection import Connection
@@ -30,51 +29,65 @@ def id_names(fields: Iterable[str]) -> list[str]:
     return sorted(named, key=lambda field: (field.casefold() != "id", "_" in field, field))
 
 
-def given_id_of(fields: str | None) -> str | None:
-    """Return the id in the fields of one item, which other items may have too; None without one.
+class IdField(NamedTuple):
+    """The field that holds the ids of the items of a scenario. If ids are unique only within a language,
+    `by_language` is true, and an id is shown with its language."""
 
-    >>> given_id_of('{"id": 7, "text": "a"}'), given_id_of('{"text": "a"}'), given_id_of(None)
-    ('7', None, None)
-    """
-    row = orjson.loads(fields) if fields else {}
-    names = id_names(row) if isinstance(row, dict) else []
-    ids = (row[name] for name in names if isinstance(row[name], str | int) and not isinstance(row[name], bool))
-    return next(map(str, ids), None)
+    path: str
+    by_language: bool
+
+    def sql(self, item: str) -> str:
+        """Return the SQL of the id of an item, of an alias of the view of items."""
+        value = f"json_extract_string({item}.fields, {sql.text(self.path)})"
+        return f"{value} || ' (' || {item}.language || ')'" if self.by_language else value
+
+
+def _id_fields(connection: Connection, schema: str) -> dict[str, IdField]:
+    """Return the field with the ids of each scenario that has one."""
+    fields: dict[str, list[str]] = {}
+    keys = f"select distinct scenario::varchar, unnest(json_keys(fields)) from {schema}.items"
+    for scenario, name in connection.execute(keys).fetchall():
+        fields.setdefault(scenario, []).append(name)
+    candidates = [(scenario, f'$."{name}"') for scenario, names in fields.items() for name in id_names(names)]
+    if not candidates:
+        return {}
+    # A row for each candidate: how many items the scenario has, how many ids, and how many pairs of id and language.
+    # Candidates with an item that has no id there are left out.
+    query = f"""with candidate as (select unnest(?::varchar[]) as scenario, unnest(?::varchar[]) as path),
+        row as (
+          select candidate.*, item.item_id, item.language, json_extract_string(item.fields, path) as id,
+            coalesce(json_type(item.fields, path), '') in ({", ".join(map(sql.text, ID_TYPES))}) as is_id
+          from candidate join {schema}.items as item on item.scenario::varchar = candidate.scenario)
+      select scenario, path, count(distinct item_id), count(distinct id), count(distinct (id, language))
+      from row group by scenario, path having bool_and(is_id)"""
+    scenarios, paths = zip(*candidates, strict=True)
+    rows = connection.execute(query, [list(scenarios), list(paths)]).fetchall()
+    counts = {(scenario, path): numbers for scenario, path, *numbers in rows}
+    found: dict[str, IdField] = {}
+    for scenario, path in candidates:
+        items, ids, with_language = counts.get((scenario, path), (1, 0, 0))
+        if items <= with_language:
+            found.setdefault(scenario, IdField(path, by_language=ids < items))
+    return found
+
+
+def _cases(fields: dict[str, IdField], item: str) -> str:
+    """Return the SQL of the id of an item, by its scenario."""
+    cases = " ".join(f"when {sql.text(scenario)} then {field.sql(item)}" for scenario, field in fields.items())
+    return f"case {item}.scenario::varchar {cases} end"
 
 
 def given_id_sql(connection: Connection, schema: str, item: str = "items") -> str:
     """Return the SQL of the id that a row of the view of items has in its file, of an alias of that view; NULL if it
     has none. `schema` is that of the benchmark, quoted."""
-    scenarios = connection.execute(f"select distinct scenario::varchar from {schema}.items order by 1").fetchall()
-    cases = []
-    for (scenario,) in scenarios:
-        keys = f"select distinct unnest(json_keys(fields)) from {schema}.items where scenario = {sql.text(scenario)}"
-        for name in id_names(key for (key,) in connection.execute(keys).fetchall()):
-            if (value := _unique_value(connection, schema, scenario, name)) is not None:
-                cases.append(f"when {sql.text(scenario)} then {value.format(item=item)}")
-                break
-    return f"case {item}.scenario::varchar {' '.join(cases)} end" if cases else "NULL::varchar"
-
-
-def _unique_value(connection: Connection, schema: str, scenario: str, name: str) -> str | None:
-    """Return the SQL of a field of an item, with its language if ids are unique only so; None if it is no id."""
-    path = sql.text('$."' + name.replace('"', '\\"') + '"')
-    value = f"json_extract_string({{item}}.fields, {path})"
-    own = value.format(item="items")
-    [(items, alone, with_language, are_ids)] = connection.execute(
-        f"""select count(distinct item_id), count(distinct {own}), count(distinct ({own}, language)),
-          bool_and(coalesce(json_type(fields, {path}), '') in ({", ".join(map(sql.text, ID_TYPES))}))
-        from {schema}.items where scenario = {sql.text(scenario)}"""
-    ).fetchall()
-    if not are_ids or with_language < items:
-        return None
-    return value if alone == items else f"{value} || ' (' || {{item}}.language || ')'"
+    fields = _id_fields(connection, schema)
+    return _cases(fields, item) if fields else "NULL::varchar"
 
 
 def given_ids(connection: Connection, schema: str) -> dict[str, str]:
     """Return the ids of items in their files, by the names of the items, for those that have one."""
-    shown = given_id_sql(connection, schema)
-    if shown.startswith("NULL"):
+    fields = _id_fields(connection, schema)
+    if not fields:
         return {}
-    rows = connection.execute(f"select item_id, any_value({shown}) from {schema}.items group by item_id").fetchall()
-    return {item: given for item, given in rows if given is not None}
+    query = f"select item_id, any_value({_cases(fields, 'items')}) from {schema}.items group by item_id"
+    return {item: given for item, given in connection.execute(query).fetchall() if given is not None}

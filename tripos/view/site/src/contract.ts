@@ -166,6 +166,8 @@ export interface RunAbout {
   /** Those that have scores; the first is the one that stands for a reply. */
   metrics: string[];
   evaluators: string[];
+  /** What was asked of whom, and who graded. */
+  opening: string[];
 }
 
 export interface Boards {

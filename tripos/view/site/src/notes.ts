@@ -2,15 +2,12 @@
 import { useEffect, useReducer, useState } from "preact/hooks";
 import { json, Missing } from "./data";
 import type { OpenRun } from "./run";
-import { learn, sentence, t } from "./words";
+import { count, filled, learn, sentence, t } from "./words";
 
-export const FLAGS = ["again", "good", "bad"] as const;
-export type Flag = (typeof FLAGS)[number];
-/** What a list of replies is filtered by: replies with one of these flags, or with a comment. */
-export const NOTED = [...FLAGS, "comment"] as const;
-export const LONGEST_NOTE = 20_000;
-/** A name that the commands take too (`check_name`). */
-const NAME = /^[\p{L}\p{N}][\p{L}\p{N}_.-]{0,62}$/u;
+export type Flag = "again" | "good" | "bad";
+/** What a list of replies is filtered by: replies with one of the flags, or with a comment. */
+export type Noted = Flag | "comment";
+const LETTER = /^[\p{L}\p{N}]/u;
 const KEPT_NAME = "tripos name";
 
 export interface Content {
@@ -29,8 +26,16 @@ export interface Note extends Content {
   local?: boolean;
 }
 
+/** What a note may be: the flags, the most characters of a text, and the names that the commands take too. */
+interface Rules {
+  flags: Flag[];
+  text: number;
+  name: { signs: string; characters: number; bytes: number };
+}
+
 interface NotesFile {
   state: string;
+  rules: Rules;
   /** Where new notes go; null where none can be written. */
   kept: "store" | "browser" | null;
   name: string | null;
@@ -101,6 +106,23 @@ export class RunNotes {
 
   get isNamed(): boolean {
     return this.file?.name !== null;
+  }
+
+  get rules(): Rules {
+    return this.file!.rules;
+  }
+
+  get noted(): Noted[] {
+    return [...this.rules.flags, "comment"];
+  }
+
+  /** What is wrong with the name of the writer; null where nothing is. */
+  private get nameProblem(): string | null {
+    const { name, rules: { name: { signs, characters, bytes } } } = this;
+    if (!name) return t("nameFirst");
+    const isShort = [...name].length <= characters && new TextEncoder().encode(name).length <= bytes;
+    if (isShort && LETTER.test(name) && [...name].every((each) => LETTER.test(each) || signs.includes(each))) return null;
+    return filled("nameRule", { signs: [...signs].join(" "), characters: count(characters), bytes: count(bytes) });
   }
 
   get name(): string {
@@ -226,7 +248,7 @@ export class RunNotes {
     this.sending = this.sending.then(async () => {
       if (this.unsaved.get(row) !== one) return; // a later one is waiting
       try {
-        if (!NAME.test(this.name)) throw new Error(t(this.name ? "nameRule" : "nameFirst"));
+        if (this.nameProblem !== null) throw new Error(this.nameProblem);
         await this.save(row, one);
         this.written.add(row);
         if (this.unsaved.get(row) === one) this.unsaved.delete(row);
@@ -268,7 +290,7 @@ export class RunNotes {
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ ...line, name: this.name, before: this.followedBy(row, one.before) }),
     });
-    if (answer.status === 422 || answer.status === 500) {
+    if (answer.status === 422) {
       const text = await answer.text();
       await this.load();
       throw new Error(reasonOf(text));

@@ -73,11 +73,6 @@ const ENGLISH = {
   colon: ": ",
   stop: ".",
   inWords: "In words",
-  askedOf: "{items} items in {scenarios} were asked of {models}.",
-  oneScenario: "one scenario",
-  manyScenarios: "{n} scenarios",
-  gradedBy: "Graded by {evaluators}.",
-  gradedByRules: "Scored by the rules of the benchmark: nobody graded.",
   proves: "Models of this run stand in for real ones: the figures show that the pipeline works, nothing about a model.",
   below: "Not clear of a baseline",
   remarks: "Remarks",
@@ -194,7 +189,7 @@ const ENGLISH = {
   savedHere: "Kept in this browser",
   notSaved: "Not saved",
   nameFirst: "enter your name",
-  nameRule: "a name has letters, digits, “.”, “_” and “-”, at most 63",
+  nameRule: "a name has letters, digits and {signs}, at most {characters} characters and {bytes} bytes",
   noAnswer: "nothing answers where this page was started; copy the text, and start the page there again",
   noteOutdated: "on an earlier reply, which was asked for again since",
   noteKeys: "Keys of notes: f flags the chosen reply to look at again, g as good, b as bad; c writes a comment, Esc leaves it.",
@@ -278,11 +273,6 @@ const CHINESE: Record<Word, string> = {
   colon: "：",
   stop: "。",
   inWords: "文字说明",
-  askedOf: "在{scenarios}中，向 {models} 提出了 {items} 道题目。",
-  oneScenario: "一个场景",
-  manyScenarios: " {n} 个场景",
-  gradedBy: "由 {evaluators} 评分。",
-  gradedByRules: "按基准的规则计分，无人评分。",
   proves: "本次运行使用了模拟模型：数字只说明流程可用，不说明任何模型的水平。",
   below: "未明显优于基线",
   remarks: "说明",
@@ -397,7 +387,7 @@ const CHINESE: Record<Word, string> = {
   savedHere: "已保存在此浏览器中",
   notSaved: "未保存",
   nameFirst: "请填写名字",
-  nameRule: "名字由字母、数字、“.”、“_” 和 “-” 组成，最多 63 个字符",
+  nameRule: "名字由字母、数字和 {signs} 组成，最多 {characters} 个字符、{bytes} 个字节",
   noAnswer: "启动本页的服务没有响应；请复制文字，并重新启动本页",
   noteOutdated: "针对较早的回复，此后该回复已重新请求",
   noteKeys: "备注快捷键：f 将所选回复标记为待复查，g 标记为好，b 标记为差；c 写评论，Esc 退出输入框。",
@@ -478,6 +468,11 @@ export function t(word: Word): string {
   return LANGUAGES[language]![word];
 }
 
+/** Return a text with its holes filled. */
+export function filled(word: Word, holes: Record<string, string>): string {
+  return t(word).replace(/\{(\w+)\}/g, (_, name: string) => holes[name] ?? "");
+}
+
 const told = new Map<string, string>();
 
 /** Take up what sentences of a file are in the reader's language. */
@@ -527,16 +522,6 @@ export const when = (iso: string | null | undefined) =>
   iso ? new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(new Date(iso)) : "—";
 
 /** Return a figure with as many decimals as its scale wants: three on a scale of 1 or less, else two. */
-/** Return a text with its holes filled. */
-export function filled(word: Word, holes: Record<string, string>): string {
-  return t(word).replace(/\{(\w+)\}/g, (_, name: string) => holes[name] ?? "");
-}
-
-/** Return names as a list in words, the last after an "and". */
-export function together(names: string[]): string {
-  return new Intl.ListFormat(language, { type: "conjunction" }).format(names);
-}
-
 export function figure(value: number | null | undefined, narrow: boolean): string {
   if (value === null || value === undefined || Number.isNaN(value)) return "—";
   const text = fixed(value, narrow ? 3 : 2);

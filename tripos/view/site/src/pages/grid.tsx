@@ -46,7 +46,7 @@ function Grid({ open, rows: chosen, values, metric, report, query, notes }: {
   const place = row === null ? -1 : groups.findIndex((each) => each.replies.some((reply) => reply.includes(Number(row))));
   return (
     <div class="samples">
-      <Filters listed={listedIn(open)} report={report} query={query} metric={metric} noted={notes !== undefined} change={change} clear={() => go(at(`run/${run}/grid`), true)} />
+      <Filters listed={listedIn(open)} report={report} query={query} metric={metric} noted={notes?.noted ?? []} change={change} clear={() => go(at(`run/${run}/grid`), true)} />
       <section>
         <div class="bar">
           <p role="status"><strong>{count(groups.length)}</strong> {t("gridRows")}, {count(rows.length)} {within("samples")}</p>

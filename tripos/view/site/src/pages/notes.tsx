@@ -1,20 +1,20 @@
 /** What people wrote about a reply, and the form to write it. */
 import { useEffect, useRef } from "preact/hooks";
-import { type Flag, FLAGS, LONGEST_NOTE, type Note, NOTED, type RunNotes } from "../notes";
+import type { Flag, Note, Noted, RunNotes } from "../notes";
 import { at, Text, typing, visible } from "../ui";
 import { count, t, when, within } from "../words";
 
-export const SIGNS: Record<(typeof NOTED)[number], string> = { again: "⚑", good: "✓", bad: "✗", comment: "✎" };
+export const SIGNS: Record<Noted, string> = { again: "⚑", good: "✓", bad: "✗", comment: "✎" };
 /** The key of each flag; `c` is for the comment. */
 const KEYS: Record<string, Flag> = { f: "again", g: "good", b: "bad" };
 
 /** The flags and comments of a reply in short, with the names of their authors. */
 export function NoteTags({ notes }: { notes: Note[] }) {
   const present = notes.filter((each) => !each.outdated);
-  const of = (kind: (typeof NOTED)[number]) => present.filter((each) => (kind === "comment" ? each.text !== null : each.flag === kind));
+  const of = (kind: Noted) => present.filter((each) => (kind === "comment" ? each.text !== null : each.flag === kind));
   return (
     <>
-      {NOTED.map((kind) => {
+      {(Object.keys(SIGNS) as Noted[]).map((kind) => {
         const those = of(kind);
         if (!those.length) return null;
         const names = those.map((each) => visible(each.name)).join(", ");
@@ -100,19 +100,19 @@ export function NoteForm({ notes, row }: { notes: RunNotes; row: number }) {
   return (
     <form class="note-form" autocomplete="off" onSubmit={(event) => { event.preventDefault(); leave(); if (unsaved?.problem) void notes.write(row, notes.current(row), unsaved.before); }}>
       <div class="flags" role="group" aria-label={t("flag")}>
-        {FLAGS.map((each) => (
+        {notes.rules.flags.map((each) => (
           <button type="button" key={each} class={each} aria-pressed={flag === each} onClick={() => notes.toggle(row, each)}>{SIGNS[each]} {t(each)}</button>
         ))}
       </div>
       <textarea
-        id={`note-${row}`} ref={text} rows={2} maxLength={LONGEST_NOTE} aria-label={t("comment")} placeholder={t("comment")} defaultValue={written ?? ""}
+        id={`note-${row}`} ref={text} rows={2} maxLength={notes.rules.text} aria-label={t("comment")} placeholder={t("comment")} defaultValue={written ?? ""}
         onInput={() => begin.current()}
         onBlur={leave}
         onKeyDown={(event) => { if (event.key === "Escape") { event.stopPropagation(); event.currentTarget.blur(); } }}
       />
       <div class="row">
         {notes.isNamed ? <span class="small">{t("asName")} <bdi>{visible(notes.name)}</bdi></span> : (
-          <label>{t("yourName")} <input type="text" key={notes.name} defaultValue={notes.name} maxLength={63} onChange={(event) => notes.setName(event.currentTarget.value)} /></label>
+          <label>{t("yourName")} <input type="text" key={notes.name} defaultValue={notes.name} maxLength={notes.rules.name.characters} onChange={(event) => notes.setName(event.currentTarget.value)} /></label>
         )}
         <button type="submit">{t("save")}</button>
         <span role="status" class="small">{unsaved ? (unsaved.problem === null ? t("saving") : "") : mine?.local ? t("savedHere") : mine || notes.written.has(row) ? t("saved") : ""}</span>

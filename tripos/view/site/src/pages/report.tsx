@@ -7,7 +7,7 @@ import { named } from "../names";
 import { type Scale, scaleOf } from "../quantities";
 import { type Column, List } from "../table";
 import { at, Panel, Scroll, Status, useLoaded, visible, Waiting } from "../ui";
-import { between, count, figure, filled, heading, money, percent, sentence, t, title, titled, together, when, within } from "../words";
+import { between, count, figure, heading, money, percent, sentence, t, title, titled, when, within } from "../words";
 import { BehindMeasure } from "./behind";
 
 const GROUP = ".group";
@@ -59,7 +59,7 @@ export function ReportPage({ of, listed }: { of: RunAbout; listed: ListedRun | u
       </header>
       {listed && listed.status !== "finished" && <p class="caution">{t("notAll")} {named(listed.status)}{t("stop")}</p>}
       {report.value?.only_proves_the_pipeline && <p class="caution">{t("proves")}</p>}
-      {listed && <Opening of={of} listed={listed} boards={headline} />}
+      <Opening of={of} boards={headline} />
       {headline.map((board) => <BoardPanel key={board.measure} board={board} run={run.run_id} about={about} />)}
       {boards.error && <Waiting of={boards}>{() => null}</Waiting>}
       <Waiting of={report}>
@@ -77,19 +77,12 @@ export function ReportPage({ of, listed }: { of: RunAbout; listed: ListedRun | u
   );
 }
 
-const MOST_NAMES = 8;
-
 /** What was asked of whom, who graded, and what the headline shows, in words. */
-function Opening({ of, listed, boards }: { of: RunAbout; listed: ListedRun; boards: Board[] }) {
-  const names = (all: string[]) => visible(all.length <= MOST_NAMES ? together(all) : `${all.slice(0, MOST_NAMES).join(", ")}, …`);
-  const { about, evaluators, run } = of;
-  const scenarios = about.scenarios.length === 1 ? t("oneScenario") : filled("manyScenarios", { n: count(about.scenarios.length) });
-  const asked = filled("askedOf", { items: count(listed.items), scenarios, models: names(run.models) });
-  const graded = evaluators.length > 0 ? filled("gradedBy", { evaluators: names(evaluators) }) : t("gradedByRules");
+function Opening({ of: { about, opening }, boards }: { of: RunAbout; boards: Board[] }) {
   const verdicts = boards.filter((board) => board.verdict?.length);
   return (
     <Panel title={t("inWords")}>
-      <p>{asked} {graded}</p>
+      <p>{opening.map((each) => visible(sentence(each))).join(" ")}</p>
       {verdicts.map((board) => (
         <p key={board.measure}>
           <strong>{visible(measured(about, board.measure))}</strong>{t("colon")}

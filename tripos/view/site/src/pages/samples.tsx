@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { First, RunAbout } from "../contract";
 import { questionsOf, textsOf } from "../excerpts";
-import { NOTED, type RunNotes, useNotes } from "../notes";
+import { type Noted, type RunNotes, useNotes } from "../notes";
 import { firstOf, type OpenRun, openRun } from "../run";
 import { BASE, selection, SORTS } from "../selection";
 import { at, go, parameters, Status, useFrame, useLoaded, visible, Waiting } from "../ui";
@@ -103,7 +103,7 @@ function List({ listed, open, rows: chosen, values, metric, report, query, excer
   };
   return (
     <div class="samples">
-      <Filters listed={listed} report={report} query={query} metric={metric} noted={notes !== undefined} change={change} clear={() => go(at(`run/${run}/samples`), true)} />
+      <Filters listed={listed} report={report} query={query} metric={metric} noted={notes?.noted ?? []} change={change} clear={() => go(at(`run/${run}/samples`), true)} />
       <section aria-busy={coming !== undefined}>
         <div class="bar">
           <p role="status">
@@ -126,7 +126,7 @@ function List({ listed, open, rows: chosen, values, metric, report, query, excer
 }
 
 export function Filters({ listed, report, query, metric, noted, change, clear }: {
-  listed: Listed; report: RunAbout; query: URLSearchParams; metric: string | null; noted: boolean; change: (name: string, values: string[]) => void; clear: () => void;
+  listed: Listed; report: RunAbout; query: URLSearchParams; metric: string | null; noted: Noted[]; change: (name: string, values: string[]) => void; clear: () => void;
 }) {
   const { about } = report;
   const known = (name: string) =>
@@ -147,7 +147,7 @@ export function Filters({ listed, report, query, metric, noted, change, clear }:
       })}
       {metrics.length > 1 && <Choice name="metric" title={t("metric")} values={metrics} chosen={metric === null ? [] : [metric]} change={change} called={(value) => visible(called(about, "metric", value))} single />}
       {evaluators.length > 1 && <Choice name="evaluator" title={t("evaluator")} values={evaluators} chosen={query.getAll("evaluator")} change={change} called={visible} single />}
-      {noted && <Choice name="noted" title={t("notes")} values={[...NOTED]} chosen={query.getAll("noted")} change={change} called={(value) => t(value as (typeof NOTED)[number])} />}
+      {noted.length > 0 && <Choice name="noted" title={t("notes")} values={noted} chosen={query.getAll("noted")} change={change} called={(value) => t(value as Noted)} />}
       <p>
         <label class="check">
           <input type="checkbox" checked={query.get("role") !== "all"} onChange={(event) => change("role", (event.target as HTMLInputElement).checked ? [] : ["all"])} /> <span>{t("onlyCompared")}</span>
