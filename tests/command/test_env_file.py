@@ -190,16 +190,8 @@ def test_each_kind_of_variable_that_is_passed_over_has_its_own_hint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
-    names = (
-        "TRIPOS_STORE",
-        "TRIPOS_DATA",
-        "TRIPOS_STOER",
-        "OPENAI_BASE_URL",
-        "FOO",
-        "BAR",
-        "TRIPOS_MODEL",
-        "GROQ_API_KEY",
-    )
+    ours = ("TRIPOS_STORE", "TRIPOS_DATA", "TRIPOS_STOER", "TRIPOS_MODEL")
+    names = (*ours[:3], "OPENAI_BASE_URL", "FOO", "BAR", ours[3], "GROQ_API_KEY")
     for name in names:
         monkeypatch.delenv(name, raising=False)
     written(tmp_path, dict.fromkeys(names, "x") | {"TRIPOS_MODEL": "local/x.gguf", "GROQ_API_KEY": "os.environ/HOME"})
@@ -428,17 +420,8 @@ def test_a_line_that_cannot_be_read_is_told_without_it(
 
 def test_odd_files_set_nothing_odd(tmp_path: Path) -> None:
     before = dict(os.environ)
-    for raw in (
-        b"",
-        b"=x\n",
-        b"\0=\0\n",
-        b"export\n",
-        b"A\n",
-        b"'a b'=c\n",
-        b"A='\n",
-        b"\xef\xbb\xbfA=b\n",
-        b"A" * 9999,
-    ):
+    odd = (b"", b"=x\n", b"\0=\0\n", b"export\n", b"A\n", b"'a b'=c\n", b"A='\n", b"\xef\xbb\xbfA=b\n", b"A" * 9999)
+    for raw in odd:
         (tmp_path / ".env").write_bytes(raw)
         assert load_env(tmp_path) == before
 

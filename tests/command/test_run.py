@@ -10,19 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.answers import ask
 from tests.conftest import ITEMS, QUIZ, Command
 from tests.lengths import sized
 from tripos.cli.main import run_command
 from tripos_warehouse.measures.aggregates import IMPLEMENTATIONS
 
 CAREFUL = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/careful:b")
-
-
-def ask(tripos: Command, query: str, *options: str) -> list[dict[str, object]]:
-    answer = tripos("sql", query, "-o", "answer.json", *options)
-    assert answer.code == 0, answer.err
-    rows: list[dict[str, object]] = json.loads(Path("answer.json").read_text("utf-8"))
-    return rows
 
 
 def test_every_call_that_was_planned_is_made_and_every_score_allocated_is_kept(quiz: Path, tripos: Command) -> None:

@@ -84,17 +84,11 @@ def test_a_release_on_a_web_server_is_read(url: str, made: WrittenRelease) -> No
     assert same(open_location(url, NetworkPolicy(private=True)), made)
 
 
-@pytest.mark.parametrize("given", ["http://127.0.0.1:1/x-1.0.0", "file:///nowhere/x-1.0.0"])
-def test_a_place_without_a_release_is_told_so(given: str) -> None:
+@pytest.mark.parametrize("given", ["http://127.0.0.1:1/x-1.0.0", "file:///nowhere/x-1.0.0", "{folder}/no.zip"])
+def test_a_place_without_a_release_is_told_so(given: str, tmp_path: Path) -> None:
+    (tmp_path / "no.zip").write_text("no zip")
     with pytest.raises(TriposError) as caught:
-        open_location(given, NetworkPolicy(private=True))
-    assert caught.value.code == "S0851"
-
-
-def test_a_zip_that_is_none_is_told_so(tmp_path: Path) -> None:
-    (tmp_path / "x.zip").write_text("no zip")
-    with pytest.raises(TriposError) as caught:
-        open_location(str(tmp_path / "x.zip"))
+        open_location(given.format(folder=tmp_path), NetworkPolicy(private=True))
     assert caught.value.code == "S0851"
 
 
