@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import os
 import socket
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.conftest import Command, Outcome
+from tests.json_server import Posted, completion, json_server
 from tripos.settings.options import VARIABLES
 from tripos_runtime.models import readiness
 from tripos_warehouse.maintenance.compaction import MANY_COMMITS
@@ -40,41 +38,17 @@ class Server:
 def server() -> Iterator[Server]:
     state = Server()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            state.keys.append(self.headers.get("authorization", ""))
-            listed = {"data": [{"id": name} for name in state.models]}
-            self.answer(state.status, listed if state.status == 200 else self.mistake())
-
-        def do_POST(self) -> None:
+    def answer(posted: Posted) -> tuple[int, object]:
+        if posted.body:
             state.asked += 1
-            self.rfile.read(int(self.headers["content-length"]))
-            message = {"role": "assistant", "content": "yes"}
-            usage = {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 10}
-            reply = {"id": "1", "object": "chat.completion", "created": 1, "model": "tutor", "usage": usage}
-            choices = [{"index": 0, "finish_reason": "stop", "message": message}]
-            self.answer(state.status, {**reply, "choices": choices} if state.status == 200 else self.mistake())
+        else:
+            state.keys.append(posted.key)
+        if state.status != 200:
+            return state.status, {"error": {"message": f"no such key: {posted.key}"}}
+        return 200, completion("yes", "tutor") if posted.body else {"data": [{"id": name} for name in state.models]}
 
-        def mistake(self) -> dict[str, Any]:
-            return {"error": {"message": f"no such key: {self.headers.get('authorization')}"}}
-
-        def answer(self, status: int, body: dict[str, Any]) -> None:
-            data = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=listening.serve_forever, args=(0.01,), daemon=True).start()
-    state.url = f"http://127.0.0.1:{listening.server_port}/v1"
-    yield state
-    listening.shutdown()
-    listening.server_close()
+    with json_server(answer) as state.url:
+        yield state
 
 
 @pytest.fixture
@@ -145,7 +119,7 @@ def test_ask_makes_one_call_at_a_price_that_says_where_it_is_from(
     assert told == "1.00 USD in, 2.00 out for a million tokens (tripos.toml)"
     [(status, told, _)] = found(done, "openai/tutor", "asked")
     assert (status, server.asked) == ("ok", 1)
-    assert told.endswith("as tutor; 9 tokens in, 1 out, 0.000011 USD")
+    assert told.endswith("as tutor; 3 tokens in, 2 out, 0.000007 USD")
 
 
 def down(folder: Path, server: Server) -> None:

@@ -10,15 +10,14 @@ import re
 import subprocess
 import sys
 import sysconfig
-import threading
 from collections.abc import Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import Command
+from tests.json_server import Posted, json_server
 from tests.lengths import ALL
 from tripos.settings.env_file import env_files, load_env, split_env
 from tripos.settings.environment import ENV_FILE_VARIABLES, ROLE
@@ -344,16 +343,9 @@ def test_no_secret_of_the_environment_is_sent_to_an_address_of_the_file(
     monkeypatch.chdir(tmp_path)  # `SSLKEYLOGFILE` makes a file
     provider, got = {**PROVIDERS, **NATIVE_PROVIDERS}[name], list[str]()
 
-    class Stranger(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            got.append(f"{self.path} {self.headers} {body!r}")
-            self.send_response(400)
-            self.send_header("content-length", "0")
-            self.end_headers()
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
+    def refuse(posted: Posted) -> tuple[int, bytes]:
+        got.append(f"{posted.path} {posted.headers} {posted.body!r}")
+        return 400, b""
 
     for each in {*names, "ANTHROPIC_AUTH_TOKEN", *key_names(), *PROVIDERS["openai"].other_variables} - set(
         provider.keys
@@ -362,15 +354,12 @@ def test_no_secret_of_the_environment_is_sent_to_an_address_of_the_file(
             monkeypatch.setenv(each, f"{CANARY}-{each}")
     for each in provider.keys:
         monkeypatch.delenv(each, raising=False)
-    with ThreadingHTTPServer(("127.0.0.1", 0), Stranger) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}/v1"
+    with json_server(refuse) as address:
         set_file_variables([{provider.keys[0]: "of-the-file", **dict.fromkeys(provider.base_urls, address)}])
         for model in MODELS_OF.get(name, ("some-model",)):
             with contextlib.suppress(ModelError):
                 opened = open_embedding(model) if "embedding" in model else open_model(f"{name}/{model}")
                 asyncio.run(opened.ask(Request("", (Message("user", "hi"),), Settings())))
-        server.shutdown()
     assert got or not provider.base_urls
     assert all("of-the-file" in each and CANARY not in each for each in got)
 

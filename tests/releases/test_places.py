@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import http.server
-import threading
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.releases.file_server import FileServer, address_of, running
 from tests.releases.test_releases import LESSONS, contents, release, wrong
 from tripos.releases.locations import open_location, pack, push
 from tripos.releases.network_policy import NetworkPolicy
@@ -25,22 +23,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> WrittenRelease:
     return release(LESSONS, tmp_path_factory.mktemp("places"))
 
 
-class _Silent(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
 @pytest.fixture
 def url(made: WrittenRelease) -> Iterator[str]:
     """Yield where a web server on this machine has the release."""
-    handler = partial(_Silent, directory=str(made.path.parent))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/{made.path.name}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with running(FileServer(made.path.parent)) as server:
+        yield f"{address_of(server)}/{made.path.name}"
 
 
 def same(found: Path | None, made: WrittenRelease) -> bool:
