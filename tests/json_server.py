@@ -1,4 +1,4 @@
-"""A server on this machine for a test: it is posted JSON, and says JSON."""
+"""A server on this machine for a test: it is posted JSON or asked for it, and says JSON."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class Posted:
 
 @contextmanager
 def json_server(answer: Callable[[Posted], Any]) -> Iterator[str]:
-    """Yield the address, with `/v1`, of a server that answers posts so: with JSON, or a status and JSON, or a status,
-    JSON and further headers. Bytes are sent as they are."""
+    """Yield the address, with `/v1`, of a server that answers requests so: with JSON, or a status and JSON, or a status,
+    JSON and further headers. Bytes are sent as they are. What is only read has no body."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         wbufsize = -1  # the head and the body in one packet
 
         def do_POST(self) -> None:
-            length = int(self.headers["content-length"])
+            length = int(self.headers.get("content-length") or 0)
             said = answer(Posted(self.path, self.headers, self.rfile.read(length)))
             status, content, *more = said if isinstance(said, tuple) else (200, said)
             body = content if isinstance(content, bytes) else json.dumps(content).encode()
@@ -50,6 +50,8 @@ def json_server(answer: Callable[[Posted], Any]) -> Iterator[str]:
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)
+
+        do_GET = do_POST  # noqa: N815
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""

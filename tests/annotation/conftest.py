@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from openpyxl import Workbook, load_workbook
 from openpyxl.cell.cell import Cell
 from openpyxl.worksheet.worksheet import Worksheet
 
+from tests import answers
 from tests.conftest import Command
 
 MODELS = ("mock/careful", "mock/careful:b")
@@ -30,14 +32,7 @@ def ran(quiz: Path, tripos: Command, once: Command) -> Path:
 @pytest.fixture
 def ask(tripos: Command) -> Rows:
     """Answer a query with its rows."""
-
-    def rows(query: str) -> list[dict[str, Any]]:
-        done = tripos("sql", query, "-o", "answer.json")
-        assert done.code == 0, done.err
-        found: list[dict[str, Any]] = json.loads(Path("answer.json").read_text("utf-8"))
-        return found
-
-    return rows
+    return functools.partial(answers.ask, tripos)
 
 
 def batches() -> list[dict[str, Any]]:

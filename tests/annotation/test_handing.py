@@ -54,11 +54,15 @@ def test_a_person_sees_what_the_judges_prompt_prints_and_in_its_order(ran: Path,
         assert text in (row["reply"] if row["scenario"] == "sums" else row["parsed"])
 
 
-def test_the_same_command_makes_the_same_batch(ran: Path, tripos: Command) -> None:
+def test_the_same_command_makes_the_same_batch_and_another_seed_another_order(ran: Path, tripos: Command) -> None:
     first = tripos("annotate", "--name", "anna", "-o", "a.xlsx")
     second = tripos("annotate", "--name", "anna", "-o", "b.xlsx")
     assert first.out.splitlines()[1] == second.out.splitlines()[1]
     assert len(batches()) == 1
+    tripos("annotate", "--name", "anna", "-o", "c.xlsx", "--seed", "1")
+    one, other = ([row["sample_id"] for row in batch["rows"]] for batch in batches())
+    assert sorted(one) == sorted(other)
+    assert one != other
 
 
 def test_the_record_says_who_when_in_which_order_and_with_which_seed(ran: Path, tripos: Command) -> None:
@@ -79,18 +83,11 @@ def test_two_people_have_the_same_replies_in_orders_of_their_own(ran: Path, trip
     assert not {row["row"] for row in rows_of("anna")} & {row["row"] for row in rows_of("ben")}
 
 
-def test_another_seed_makes_another_order(ran: Path, tripos: Command) -> None:
-    tripos("annotate", "--name", "anna", "-o", "a.xlsx")
-    tripos("annotate", "--name", "anna", "-o", "b.xlsx", "--seed", "1")
-    first, second = ([row["sample_id"] for row in batch["rows"]] for batch in batches())
-    assert sorted(first) == sorted(second)
-    assert first != second
-
-
 def test_a_sample_has_as_many_of_each_scenario_and_model_as_there_are(ran: Path, tripos: Command) -> None:
     tripos("annotate", "--name", "anna", "--sample", "8")
     found = Counter((row["scenario"], row["model"]) for row in rows_of("anna"))
     assert found == {(scenario, model): 2 for scenario in ("sums", "words") for model in MODELS}
+    assert "2 fewer than `--sample`: there are no more" in tripos("annotate", "--name", "ben", "--sample", "12").out
 
 
 def test_a_larger_sample_holds_the_smaller_one_of_the_same_seed(ran: Path, tripos: Command) -> None:
@@ -115,10 +112,6 @@ def test_with_an_overlap_nobody_is_handed_a_reply_twice(ran: Path, tripos: Comma
     assert len({row["sample_id"] for row in rows_of("anna")}) == len(rows_of("anna")) == 10
     done = tripos("annotate", "--name", "anna", "--sample", "2", "--overlap", "0", "-o", "last.xlsx")
     assert done.code == 2 and "error[S0707]" in done.err
-
-
-def test_a_person_is_told_where_there_are_fewer_than_asked_for(ran: Path, tripos: Command) -> None:
-    assert "2 fewer than `--sample`: there are no more" in tripos("annotate", "--name", "anna", "--sample", "12").out
 
 
 def test_only_a_scenario_and_a_limit_of_items_can_be_asked_for(ran: Path, tripos: Command) -> None:

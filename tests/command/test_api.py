@@ -75,16 +75,16 @@ def test_a_plan_without_models_has_one_in_each_role(quiz: Path) -> None:
     assert not (quiz / "results").exists()
 
 
-def test_the_plan_of_the_command_line_is_the_same(quiz: Path, tripos: Command) -> None:
+def test_a_run_has_its_report_and_its_measures_and_is_that_of_the_command_line(quiz: Path, tripos: Command) -> None:
     import tripos as package
 
-    planned = package.compile("quiz.tripos").plan("mock/careful", roles=JUDGES)
-    said = tripos("run", "quiz.tripos", *MODELS, "--dry-run", "--json").data
-    assert json.loads(json.dumps(planned.to_json())) == said
+    told: list[package.Progress] = []
 
-
-def test_a_run_has_its_report_and_its_measures(quiz: Path) -> None:
-    run = tripos.compile("quiz.tripos").run("mock/careful", roles=JUDGES)
+    spec = package.compile("quiz.tripos")
+    planned = spec.plan("mock/careful", roles=JUDGES).to_json()
+    assert json.loads(json.dumps(planned)) == tripos("run", "quiz.tripos", *MODELS, "--dry-run", "--json").data
+    run = spec.run("mock/careful", roles=JUDGES, progress=told.append)
+    assert (told[-1].done, told[-1].asked, told[-1].run) == (told[-1].total, run.asked, run)
     assert (run.status, run.failed, run.cost_usd, run.store.name) == ("finished", 0, 0.0, "results")
     assert run.models == {"candidate": ("mock/careful",), **JUDGES}
     rows = run.measures.fetchall()
@@ -98,15 +98,8 @@ def test_a_run_has_its_report_and_its_measures(quiz: Path) -> None:
         kept = results.sql("select measure, value from main.measures where run_id = ?", [run.id]).fetchall()
         assert results.report(run.id).to_json() == run.report().to_json()
     assert sorted(kept) == sorted((row[0], row[3]) for row in rows)
-
-
-def test_a_run_from_python_and_one_of_the_command_line_are_the_same_work(quiz: Path, tripos: Command) -> None:
-    import tripos as package
-
-    run = package.compile("quiz.tripos").run("mock/careful", roles=JUDGES)
-    said = tripos("run", "quiz.tripos", *MODELS, "--json").data
-    assert run.asked > 0 and said["calls"]["asked"] == 0
-    assert said["calls"]["reused"] == run.asked
+    said = tripos("run", "quiz.tripos", *MODELS, "--json").data["calls"]
+    assert (said["asked"], said["reused"]) == (0, run.asked) and run.asked > 0
 
 
 def test_cases_are_chosen_by_keyword(quiz: Path) -> None:
@@ -133,13 +126,6 @@ def test_cases_are_chosen_by_keyword(quiz: Path) -> None:
         spec.run("mock/careful", max_connections=0)
 
 
-def test_a_role_without_a_model_is_told_in_the_words_of_python(quiz: Path) -> None:
-    with pytest.raises(tripos.RunError) as caught:
-        tripos.compile("quiz.tripos").run(["openai/a", "openai/b"])
-    assert caught.value.hint == 'give one: roles={"judge": "PROVIDER/MODEL"}'
-    assert caught.value.run is None
-
-
 def test_settings_are_those_of_the_project(quiz: Path) -> None:
     (quiz / "tripos.toml").write_text(
         'models = "mock/careful"\nstore = "kept"\n[roles]\njudge = "mock/careless"\n', "utf-8"
@@ -147,13 +133,6 @@ def test_settings_are_those_of_the_project(quiz: Path) -> None:
     run = tripos.compile("quiz.tripos").run()
     assert run.models == {"candidate": ("mock/careful",), "judge": ("mock/careless",)}
     assert run.store == quiz / "kept"
-
-
-def test_progress_is_told_to_the_end(quiz: Path) -> None:
-    told: list[tripos.Progress] = []
-    run = tripos.compile("quiz.tripos").run("mock/careful", roles=JUDGES, progress=told.append)
-    last = told[-1]
-    assert (last.done, last.asked, last.run) == (last.total, run.asked, run)
 
 
 def test_a_progress_callback_can_stop_a_run(quiz: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,6 +164,14 @@ def test_an_exception_of_a_callback_ends_the_run_and_is_raised(quiz: Path) -> No
         tripos.compile("quiz.tripos").run("mock/careful", roles=JUDGES, progress=wrong)
     with tripos.open("results") as results:
         assert len(results.runs()) == 1
+
+
+def test_a_stop_that_comes_after_the_last_call_changes_nothing(quiz: Path) -> None:
+    def stop(progress: tripos.Progress) -> None:
+        if progress.done == progress.total and progress.total:
+            progress.stop()
+
+    assert tripos.compile("quiz.tripos").run("mock/careful", roles=JUDGES, progress=stop).status == "finished"
 
 
 def test_a_notebook_awaits_a_run_or_calls_it(quiz: Path) -> None:
@@ -284,21 +271,6 @@ def test_an_interrupt_is_raised_and_the_run_recorded(quiz: Path, monkeypatch: py
         assert [each.run.status for each in results.runs()] == ["interrupted"]
 
 
-def test_a_stop_that_comes_after_the_last_call_changes_nothing(quiz: Path) -> None:
-    def stop(progress: tripos.Progress) -> None:
-        if progress.done == progress.total and progress.total:
-            progress.stop()
-
-    assert tripos.compile("quiz.tripos").run("mock/careful", roles=JUDGES, progress=stop).status == "finished"
-
-
-def test_messages_have_no_keys(quiz: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SOME_API_KEY", "pass-phrase-of-mine")
-    with pytest.raises(tripos.RunError) as caught:
-        tripos.compile("quiz.tripos").run("mock/careful", roles={"pass-phrase-of-mine": "mock/careful"})
-    assert caught.value.message == "the benchmark has no role `(hidden)`"
-
-
 def test_a_run_that_has_to_stop_raises_and_keeps_what_it_has(quiz: Path) -> None:
     spec = tripos.compile("quiz.tripos")
     with pytest.raises(tripos.RunError) as caught:
@@ -345,7 +317,14 @@ def test_a_release_is_made_run_and_verified(tmp_path: Path, monkeypatch: pytest.
     assert [each.what for each in tripos.verify(made.path).wrong] == ["LICENSE"]
 
 
-def test_mistakes_about_releases_are_release_errors(quiz: Path) -> None:
+def test_mistakes_are_told_in_the_words_of_python_and_without_keys(quiz: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "pass-phrase-of-mine")
+    with pytest.raises(tripos.RunError) as wrong:
+        tripos.compile("quiz.tripos").run("mock/careful", roles={"pass-phrase-of-mine": "mock/careful"})
+    assert wrong.value.message == "the benchmark has no role `(hidden)`"
+    with pytest.raises(tripos.RunError) as wrong:
+        tripos.compile("quiz.tripos").run(["openai/a", "openai/b"])
+    assert (wrong.value.hint, wrong.value.run) == ('give one: roles={"judge": "PROVIDER/MODEL"}', None)
     with pytest.raises(tripos.ReleaseError, match="S0852"):
         tripos.release("quiz.tripos")
     with pytest.raises(tripos.ReleaseError, match="S0851: there is no release at `nothing`"):

@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import os
 import socket
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.conftest import Command, Outcome
+from tests.json_server import Posted, completion, json_server
 from tripos.settings.options import VARIABLES
 from tripos_runtime.models import readiness
 from tripos_warehouse.maintenance.compaction import MANY_COMMITS
@@ -40,41 +38,17 @@ class Server:
 def server() -> Iterator[Server]:
     state = Server()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            state.keys.append(self.headers.get("authorization", ""))
-            listed = {"data": [{"id": name} for name in state.models]}
-            self.answer(state.status, listed if state.status == 200 else self.mistake())
-
-        def do_POST(self) -> None:
+    def answer(posted: Posted) -> tuple[int, object]:
+        if posted.body:
             state.asked += 1
-            self.rfile.read(int(self.headers["content-length"]))
-            message = {"role": "assistant", "content": "yes"}
-            usage = {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 10}
-            reply = {"id": "1", "object": "chat.completion", "created": 1, "model": "tutor", "usage": usage}
-            choices = [{"index": 0, "finish_reason": "stop", "message": message}]
-            self.answer(state.status, {**reply, "choices": choices} if state.status == 200 else self.mistake())
+        else:
+            state.keys.append(posted.key)
+        if state.status != 200:
+            return state.status, {"error": {"message": f"no such key: {posted.key}"}}
+        return 200, completion("yes", "tutor") if posted.body else {"data": [{"id": name} for name in state.models]}
 
-        def mistake(self) -> dict[str, Any]:
-            return {"error": {"message": f"no such key: {self.headers.get('authorization')}"}}
-
-        def answer(self, status: int, body: dict[str, Any]) -> None:
-            data = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=listening.serve_forever, args=(0.01,), daemon=True).start()
-    state.url = f"http://127.0.0.1:{listening.server_port}/v1"
-    yield state
-    listening.shutdown()
-    listening.server_close()
+    with json_server(answer) as state.url:
+        yield state
 
 
 @pytest.fixture
@@ -145,44 +119,39 @@ def test_ask_makes_one_call_at_a_price_that_says_where_it_is_from(
     assert told == "1.00 USD in, 2.00 out for a million tokens (tripos.toml)"
     [(status, told, _)] = found(done, "openai/tutor", "asked")
     assert (status, server.asked) == ("ok", 1)
-    assert told.endswith("as tutor; 9 tokens in, 1 out, 0.000011 USD")
+    assert told.endswith("as tutor; 3 tokens in, 2 out, 0.000007 USD")
 
 
-def test_a_missing_key_is_a_problem_that_names_its_variable(folder: Path, server: Server, tripos: Command) -> None:
-    settings(folder, server)
-    (folder / ".env").unlink()
-    done = tripos("doctor", "--json")
-    [(status, told, mend)] = found(done, "openai/tutor", "model")
-    assert (done.code, status, mend) == (1, "problem", "set TUTOR_KEY")
-    assert "R0102" in told
-
-
-def test_a_key_that_the_endpoint_refuses_is_a_problem(folder: Path, server: Server, tripos: Command) -> None:
-    settings(folder, server)
-    server.status = 401
-    done = tripos("doctor", "--json")
-    [(status, told, mend)] = found(done, "openai/tutor", "endpoint")
-    assert (done.code, status) == (1, "problem")
-    assert "refused (status 401)" in told and "TUTOR_KEY" in mend
-
-
-def test_an_endpoint_that_is_down_is_a_problem(folder: Path, server: Server, tripos: Command) -> None:
+def down(folder: Path, server: Server) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         server.url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     settings(folder, server)
-    [(status, told, mend)] = found(tripos("doctor", "--json"), "openai/tutor", "endpoint")
-    assert (status, mend) == ("problem", "start the server, or check its port")
-    assert "connect" in told
 
 
-def test_a_model_that_the_endpoint_does_not_list_has_a_suggestion(
-    folder: Path, server: Server, tripos: Command
+FAULTS: dict[str, tuple[Callable[[Path, Server], object], str, tuple[str, str, str]]] = {
+    "no key": (lambda folder, _: (folder / ".env").unlink(), "model", ("problem", "R0102", "set TUTOR_KEY")),
+    "refused": (lambda _, server: setattr(server, "status", 401), "endpoint", ("problem", "(status 401)", "TUTOR_KEY")),
+    "down": (down, "endpoint", ("problem", "connect", "start the server, or check its port")),
+    "not listed": (
+        lambda _, server: setattr(server, "models", ("tutors", "other")),
+        "endpoint",
+        ("warning", "it does not list `tutor`", "did you mean `openai/tutors`?"),
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_wrong_with_an_endpoint_is_told_with_what_mends_it(
+    folder: Path, server: Server, tripos: Command, fault: str
 ) -> None:
+    break_it, name, (status, told, mend) = FAULTS[fault]
     settings(folder, server)
-    server.models = ("tutors", "other")
-    [_, (status, told, mend)] = found(tripos("doctor", "--json"), "openai/tutor", "endpoint")
-    assert (status, told, mend) == ("warning", "it does not list `tutor`", "did you mean `openai/tutors`?")
+    break_it(folder, server)
+    done = tripos("doctor", "--json")
+    *_, check = found(done, "openai/tutor", name)
+    assert (done.code, check[0]) == (int(status == "problem"), status)
+    assert told in check[1] and mend in check[2]
 
 
 def test_an_endpoint_of_two_models_is_looked_at_once(folder: Path, server: Server, tripos: Command) -> None:
@@ -192,19 +161,27 @@ def test_an_endpoint_of_two_models_is_looked_at_once(folder: Path, server: Serve
     assert len(server.keys) == 1
 
 
-def test_an_unknown_model_is_a_problem(folder: Path, tripos: Command) -> None:
+def test_a_budget_and_a_model_that_are_none_are_problems(folder: Path, tripos: Command) -> None:
+    (folder / "tripos.toml").write_text("budget = 'five'\n")
     done = tripos("doctor", "--model", "mock/carefull", "--json")
     [(status, _, mend)] = found(done, "mock/carefull", "model")
     assert (done.code, status, mend) == (1, "problem", "did you mean `mock/careful`?")
+    [(status, told, _)] = found(done, "settings", "budget")
+    assert status == "problem" and "five" in told
 
 
-def test_no_model_at_all_is_a_warning_and_a_store_is_counted(folder: Path, tripos: Command) -> None:
+def test_no_model_at_all_is_a_warning_and_a_store_is_counted_and_not_made(folder: Path, tripos: Command) -> None:
     a_store(folder, 2)
     done = tripos("doctor", "--json")
     assert done.code == 0
     assert [status for status, _, _ in found(done, "models", "roles")] == ["warning"]
     [(status, told, _)] = found(done, "store", "place")
     assert status == "ok" and "2 commits, 2 parts" in told
+    a_store(folder, MANY_COMMITS - 1)
+    [(status, _, mend)] = found(tripos("doctor", "--json"), "store", "parts")
+    assert (status, mend) == ("warning", "tripos store compact")
+    assert tripos("doctor", "--store", "new").code == 0
+    assert not (folder / "new").exists()
 
 
 def test_settings_that_cannot_be_read_are_a_problem_and_the_rest_is_looked_at(folder: Path, tripos: Command) -> None:
@@ -230,23 +207,11 @@ def test_the_file_and_the_profile_in_use_are_told(
     assert found(done, "mock/careful", "model")
 
 
-def test_a_budget_that_is_none_is_a_problem(folder: Path, tripos: Command) -> None:
-    (folder / "tripos.toml").write_text("budget = 'five'\n")
-    [(status, told, _)] = found(tripos("doctor", "--json"), "settings", "budget")
-    assert status == "problem" and "five" in told
-
-
 def a_store(folder: Path, commits: int) -> Store:
     store = Store.open(folder / "results", create=True, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC))
     for number in range(commits):
         store.append({"run_items": [{"run_id": "r", "scenario": "S", "item_id": str(number)}]})
     return store
-
-
-def test_many_small_parts_are_to_be_compacted(folder: Path, tripos: Command) -> None:
-    a_store(folder, MANY_COMMITS + 1)
-    [(status, _, mend)] = found(tripos("doctor", "--json"), "store", "parts")
-    assert (status, mend) == ("warning", "tripos store compact")
 
 
 def test_a_damaged_store_and_a_missing_recording_are_problems(folder: Path, tripos: Command) -> None:
@@ -258,11 +223,6 @@ def test_a_damaged_store_and_a_missing_recording_are_problems(folder: Path, trip
     done = tripos("doctor", "--json")
     [(status, told, _)] = found(done, "store", "place")
     assert (done.code, status) == (1, "problem") and "S0103" in told
-
-
-def test_a_store_that_is_not_there_is_not_made(folder: Path, tripos: Command) -> None:
-    assert tripos("doctor", "--store", "new").code == 0
-    assert not (folder / "new").exists()
 
 
 def test_keys_are_never_shown(folder: Path, server: Server, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.answers import fetch
 from tests.conftest import Command
 from tests.json_server import json_server
 from tripos_warehouse.store.store import Store
@@ -80,14 +81,6 @@ def run(tripos: Command, *options: str, judge: str = "mock/careful") -> dict[str
     return found
 
 
-def rows(query: str) -> list[tuple[Any, ...]]:
-    connection = connect(Store.open("results", create=False))
-    try:
-        return connection.execute(query).fetchall()
-    finally:
-        connection.close()
-
-
 def test_a_model_at_another_address_is_asked_all_again(tripos: Command) -> None:
     with served("yes") as one, served("no") as other:
         configure(one.address)
@@ -99,12 +92,12 @@ def test_a_model_at_another_address_is_asked_all_again(tripos: Command) -> None:
         configure(one.address)
         run(tripos)
         assert (len(one.asked), len(other.asked)) == (ITEMS, ITEMS)
-    kept = rows("select model, identity, reply, count(*) from main.samples group by all order by reply")
+    kept = fetch("select model, identity, reply, count(*) from main.samples group by all order by reply")
     assert kept == [
         ("openai/a", f"openai/a @ {other.address}", "no", ITEMS),
         ("openai/a", f"openai/a @ {one.address}", "yes", ITEMS),
     ]
-    told = rows("select run_id, identities from main.runs order by started_at")
+    told = fetch("select run_id, identities from main.runs order by started_at")
     assert [(name, json.loads(by)["openai/a"]) for name, by in told[:2]] == [
         (first["run_id"], f"openai/a @ {one.address}"),
         (second["run_id"], f"openai/a @ {other.address}"),
@@ -116,16 +109,12 @@ def test_the_forecast_knows_that_another_address_is_somebody_else(tripos: Comman
         configure(one.address)
         run(tripos)
         configure("http://127.0.0.1:9/v1")
-        planned = tripos(
-            "run", "demo.tripos", "--model", "openai/a", "--role", "judge=mock/careful", "--dry-run", "--json"
-        )
-        assert planned.data["total"]["reused"] == 0
-        assert planned.data["why"][0]["text"] == "answered by another before: openai/a @ http://127.0.0.1:9/v1"
+        planned = run(tripos, "--dry-run")
+        assert planned["total"]["reused"] == 0
+        assert planned["why"][0]["text"] == "answered by another before: openai/a @ http://127.0.0.1:9/v1"
         configure(one.address)
-        planned = tripos(
-            "run", "demo.tripos", "--model", "openai/a", "--role", "judge=mock/careful", "--dry-run", "--json"
-        )
-        assert (planned.data["total"]["reused"], planned.data["total"]["at_least"]) == (2 * ITEMS, 0)
+        total = run(tripos, "--dry-run")["total"]
+        assert (total["reused"], total["at_least"]) == (2 * ITEMS, 0)
 
 
 def test_a_judge_at_another_address_grades_again(tripos: Command) -> None:
@@ -136,25 +125,18 @@ def test_a_judge_at_another_address_grades_again(tripos: Command) -> None:
         configure(other.address)
         run(tripos, judge="openai/a")
         assert len(other.asked) == 2 * ITEMS
-    assert rows("select count(distinct judgement_id), count(distinct identity) from main.judgements") == [
+    assert fetch("select count(distinct judgement_id), count(distinct identity) from main.judgements") == [
         (2 * ITEMS, 2)
     ]
 
 
-def test_a_deployment_that_moves_under_a_stable_name_is_asked_nothing(tripos: Command) -> None:
+@pytest.mark.parametrize("named", ["before", "later"])
+def test_a_deployment_that_moves_under_a_stable_name_is_asked_nothing(tripos: Command, named: str) -> None:
+    """A name that is given later may be the address of before."""
     with served("yes") as one, served("no") as other:
-        configure(one.address, 'name = "lab-a100"')
+        configure(one.address, *(['name = "lab-a100"'] if named == "before" else []))
         run(tripos)
-        configure(other.address, 'name = "lab-a100"')
-        run(tripos)
-        assert (len(one.asked), len(other.asked)) == (ITEMS, 0)
-
-
-def test_a_name_given_later_may_be_the_address_of_before(tripos: Command) -> None:
-    with served("yes") as one, served("no") as other:
-        configure(one.address)
-        run(tripos)
-        configure(other.address, f'name = "{one.address}"')
+        configure(other.address, f'name = "{"lab-a100" if named == "before" else one.address}"')
         run(tripos)
         assert (len(one.asked), len(other.asked)) == (ITEMS, 0)
 
@@ -163,7 +145,7 @@ def test_no_key_of_an_address_is_kept(tripos: Command, monkeypatch: pytest.Monke
     with served("yes") as one:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{one.address}?api_key={SECRET}")
         run(tripos)
-    assert rows("select distinct identity from main.samples") == [(f"openai/a @ {one.address}",)]
+    assert fetch("select distinct identity from main.samples") == [(f"openai/a @ {one.address}",)]
     for path in Path("results").rglob("*"):
         assert not path.is_file() or SECRET.encode() not in path.read_bytes()
 
@@ -183,16 +165,18 @@ def test_a_replay_gives_what_its_own_run_was_answered(tripos: Command) -> None:
     connection.close()
 
 
-def test_replies_by_two_snapshots_are_told(tripos: Command) -> None:
+@pytest.mark.parametrize(("spec", "role"), [("SPEC", "judge=mock/careful"), ("TALK", "student=mock/careful")])
+def test_replies_by_two_snapshots_are_told(tripos: Command, spec: str, role: str) -> None:
+    Path("demo.tripos").write_text({"SPEC": SPEC, "TALK": TALK}[spec], "utf-8")
+    command = ("run", "demo.tripos", "--model", "openai/a", "--role", role)
     with served("yes", "a-0513") as one, served("yes", "a-0806") as other:
         configure(one.address, 'name = "lab"')
-        run(tripos, "--limit", "2")
+        assert tripos(*command, "--limit", "2").code == 0
         assert "snapshots" not in tripos("report").out
         configure(other.address, 'name = "lab"')
-        run(tripos)
-    told = " ".join(tripos("report").out.split())
+        assert tripos(*command).code == 0
     text = "replies of openai/a by 2 snapshots, which the figures mix: 2 by a-0513, 1 by a-0806"
-    assert text in told
+    assert text in " ".join(tripos("report").out.split())
     assert {"kind": "snapshots", "text": text} in tripos("report", "--json").data["remarks"]
 
 
@@ -214,18 +198,6 @@ measure lengths = mean(long)
 """
 
 
-def test_turns_of_two_snapshots_are_told(tripos: Command) -> None:
-    Path("demo.tripos").write_text(TALK, "utf-8")
-    roles = ("--model", "openai/a", "--role", "student=mock/careful")
-    with served("yes", "a-0513") as one, served("yes", "a-0806") as other:
-        configure(one.address, 'name = "lab"')
-        assert tripos("run", "demo.tripos", *roles, "--limit", "2").code == 0
-        configure(other.address, 'name = "lab"')
-        assert tripos("run", "demo.tripos", *roles).code == 0
-    text = "replies of openai/a by 2 snapshots, which the figures mix: 2 by a-0513, 1 by a-0806"
-    assert {"kind": "snapshots", "text": text} in tripos("report", "--json").data["remarks"]
-
-
 @pytest.mark.long
 def test_every_turn_says_who_spoke_and_a_replay_finds_it(tripos: Command) -> None:
     Path("demo.tripos").write_text(TALK, "utf-8")
@@ -235,7 +207,7 @@ def test_every_turn_says_who_spoke_and_a_replay_finds_it(tripos: Command) -> Non
             done = tripos("run", "demo.tripos", "--model", "openai/a", "--role", "student=mock/careful")
             assert done.code == 0, done.err
             assert len(each.asked) == ITEMS
-    assert rows("select distinct identity from main.turns where model = 'openai/a' order by 1") == sorted(
+    assert fetch("select distinct identity from main.turns where model = 'openai/a' order by 1") == sorted(
         (f"openai/a @ {each.address}",) for each in (one, other)
     )
     done = tripos("run", "demo.tripos", "--model", "replay/results", "--store", "again", "--json")

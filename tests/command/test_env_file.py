@@ -10,15 +10,14 @@ import re
 import subprocess
 import sys
 import sysconfig
-import threading
 from collections.abc import Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import Command
+from tests.json_server import Posted, json_server
 from tests.lengths import ALL
 from tripos.settings.env_file import env_files, load_env, split_env
 from tripos.settings.environment import ENV_FILE_VARIABLES, ROLE
@@ -190,16 +189,8 @@ def test_each_kind_of_variable_that_is_passed_over_has_its_own_hint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
-    names = (
-        "TRIPOS_STORE",
-        "TRIPOS_DATA",
-        "TRIPOS_STOER",
-        "OPENAI_BASE_URL",
-        "FOO",
-        "BAR",
-        "TRIPOS_MODEL",
-        "GROQ_API_KEY",
-    )
+    ours = ("TRIPOS_STORE", "TRIPOS_DATA", "TRIPOS_STOER", "TRIPOS_MODEL")
+    names = (*ours[:3], "OPENAI_BASE_URL", "FOO", "BAR", ours[3], "GROQ_API_KEY")
     for name in names:
         monkeypatch.delenv(name, raising=False)
     written(tmp_path, dict.fromkeys(names, "x") | {"TRIPOS_MODEL": "local/x.gguf", "GROQ_API_KEY": "os.environ/HOME"})
@@ -352,16 +343,9 @@ def test_no_secret_of_the_environment_is_sent_to_an_address_of_the_file(
     monkeypatch.chdir(tmp_path)  # `SSLKEYLOGFILE` makes a file
     provider, got = {**PROVIDERS, **NATIVE_PROVIDERS}[name], list[str]()
 
-    class Stranger(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            got.append(f"{self.path} {self.headers} {body!r}")
-            self.send_response(400)
-            self.send_header("content-length", "0")
-            self.end_headers()
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
+    def refuse(posted: Posted) -> tuple[int, bytes]:
+        got.append(f"{posted.path} {posted.headers} {posted.body!r}")
+        return 400, b""
 
     for each in {*names, "ANTHROPIC_AUTH_TOKEN", *key_names(), *PROVIDERS["openai"].other_variables} - set(
         provider.keys
@@ -370,15 +354,12 @@ def test_no_secret_of_the_environment_is_sent_to_an_address_of_the_file(
             monkeypatch.setenv(each, f"{CANARY}-{each}")
     for each in provider.keys:
         monkeypatch.delenv(each, raising=False)
-    with ThreadingHTTPServer(("127.0.0.1", 0), Stranger) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}/v1"
+    with json_server(refuse) as address:
         set_file_variables([{provider.keys[0]: "of-the-file", **dict.fromkeys(provider.base_urls, address)}])
         for model in MODELS_OF.get(name, ("some-model",)):
             with contextlib.suppress(ModelError):
                 opened = open_embedding(model) if "embedding" in model else open_model(f"{name}/{model}")
                 asyncio.run(opened.ask(Request("", (Message("user", "hi"),), Settings())))
-        server.shutdown()
     assert got or not provider.base_urls
     assert all("of-the-file" in each and CANARY not in each for each in got)
 
@@ -428,17 +409,8 @@ def test_a_line_that_cannot_be_read_is_told_without_it(
 
 def test_odd_files_set_nothing_odd(tmp_path: Path) -> None:
     before = dict(os.environ)
-    for raw in (
-        b"",
-        b"=x\n",
-        b"\0=\0\n",
-        b"export\n",
-        b"A\n",
-        b"'a b'=c\n",
-        b"A='\n",
-        b"\xef\xbb\xbfA=b\n",
-        b"A" * 9999,
-    ):
+    odd = (b"", b"=x\n", b"\0=\0\n", b"export\n", b"A\n", b"'a b'=c\n", b"A='\n", b"\xef\xbb\xbfA=b\n", b"A" * 9999)
+    for raw in odd:
         (tmp_path / ".env").write_bytes(raw)
         assert load_env(tmp_path) == before
 

@@ -60,19 +60,28 @@ def test_every_table_is_written_whole(ran: str, tripos: Command, kind: str) -> N
         assert (len(rows(path)) if kind == "csv" else pq.read_table(path).num_rows) == expected
 
 
-def test_measures_have_their_errors_and_their_dimensions_as_columns(ran: str, tripos: Command) -> None:
+def test_measures_and_judges_are_told_as_the_report_has_them(ran: str, tripos: Command) -> None:
     assert tripos("export", "csv", "--table", "measures", "-o", "m.csv").code == 0
-    report = tripos("report", "--json").data
+    assert tripos("export", "eee", "-o", "eee").code == 0
     [wanted] = [
         row
-        for measure in report["measures"]
+        for measure in tripos("report", "--json").data["measures"]
         for row in measure["rows"]
         if row.get("metric") == "CLEAR" and row["model"] == "mock/careful"
     ]
     [found] = [row for row in rows("m.csv") if row["metric"] == "CLEAR" and row["model"] == "mock/careful"]
-    assert [float(found[name]) for name in ("value", "low", "high")] == [
-        wanted[name] for name in ("value", "low", "high")
-    ]
+    for name in ("value", "low", "high"):
+        assert float(found[name]) == wanted[name]
+    [document] = [each for each in documents("eee")[0] if each["model_info"]["name"] == "mock/careful"]
+    results = {each["evaluation_result_id"]: each for each in document["evaluation_results"]}
+    details = results["quiz/measure/by_metric[metric: CLEAR]"]["score_details"]
+    assert details["score"] == wanted["value"]
+    assert details["uncertainty"]["confidence_interval"]["lower"] == wanted["low"]
+    config = results["quiz/sums/CLEAR"]["metric_config"]
+    told = config["llm_scoring"]
+    assert [judge["model_info"]["name"] for judge in told["judges"]] == ["mock/careful:j", "mock/careful:k"]
+    assert told["input_prompt"] == "{{ metrics }} Task: {{ task }} Reply: {{ response }}"
+    assert (config["min_score"], config["max_score"], told["aggregation_method"]) == (1.0, 10.0, "average")
 
 
 def test_what_is_secret_is_written_only_when_asked_for(quiz: Path, tripos: Command, once: Command) -> None:
@@ -167,7 +176,10 @@ def documents(folder: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 
 def test_every_eval_ever_fits_its_schemas_and_joins_up(ran: str, tripos: Command) -> None:
-    assert tripos("export", "eee", "-o", "eee", "--organization", "Us").code == 0
+    for folder in ("eee", "again"):
+        assert tripos("export", "eee", "-o", folder, "--organization", "Us").code == 0
+    one, two = ({p.relative_to(f): p.read_bytes() for p in Path(f).rglob("*.json*")} for f in ("eee", "again"))
+    assert one == two and len(one) == 4
     aggregates, instances = documents("eee")
     assert [each["model_info"]["name"] for each in aggregates] == ["mock/careful", "mock/careful:b"]
     for each in aggregates:
@@ -194,51 +206,11 @@ def test_every_eval_ever_fits_its_schemas_and_joins_up(ran: str, tripos: Command
         assert results[key]["uncertainty"]["num_samples"] == len(lines)
 
 
-def test_measures_are_results_too(ran: str, tripos: Command) -> None:
-    assert tripos("export", "eee", "-o", "eee").code == 0
-    report = tripos("report", "--json").data
-    [wanted] = [
-        row
-        for measure in report["measures"]
-        for row in measure["rows"]
-        if row.get("metric") == "CLEAR" and row["model"] == "mock/careful"
-    ]
-    [found] = [
-        result
-        for each in documents("eee")[0]
-        for result in each["evaluation_results"]
-        if each["model_info"]["name"] == "mock/careful"
-        and result["evaluation_result_id"] == "quiz/measure/by_metric[metric: CLEAR]"
-    ]
-    assert found["score_details"]["score"] == wanted["value"]
-    assert found["score_details"]["uncertainty"]["confidence_interval"]["lower"] == wanted["low"]
-
-
 def test_reference_answers_are_in_every_eval_ever_only_when_asked_for(ran: str, tripos: Command) -> None:
     assert tripos("export", "eee", "-o", "closed").code == 0
     assert {tuple(each["input"]["reference"]) for each in documents("closed")[1]} == {()}
     assert tripos("export", "eee", "-o", "open", "--secrets").code == 0
     assert {tuple(each["input"]["reference"]) for each in documents("open")[1]} == {("2",), ("42",), ("4.5",)}
-
-
-def test_the_judges_and_their_prompt_are_told(ran: str, tripos: Command) -> None:
-    assert tripos("export", "eee", "-o", "eee").code == 0
-    [config] = [
-        result["metric_config"]
-        for result in documents("eee")[0][0]["evaluation_results"]
-        if result["evaluation_result_id"] == "quiz/sums/CLEAR"
-    ]
-    told = config["llm_scoring"]
-    assert [judge["model_info"]["name"] for judge in told["judges"]] == ["mock/careful:j", "mock/careful:k"]
-    assert told["input_prompt"] == "{{ metrics }} Task: {{ task }} Reply: {{ response }}"
-    assert (config["min_score"], config["max_score"], told["aggregation_method"]) == (1.0, 10.0, "average")
-
-
-def test_the_same_run_gives_the_same_files_of_every_eval_ever(ran: str, tripos: Command) -> None:
-    for folder in ("one", "two"):
-        assert tripos("export", "eee", "-o", folder).code == 0
-    one, two = ({p.relative_to(f): p.read_bytes() for p in Path(f).rglob("*.json*")} for f in ("one", "two"))
-    assert one == two and len(one) == 4
 
 
 def test_arms_are_results_of_their_own(quiz: Path, tripos: Command, once: Command) -> None:

@@ -48,16 +48,21 @@ def exported(folder: Path, tripos: Callable[..., Any]) -> tuple[list[Any], dict[
     return lines, json.loads((folder / "out.jsonl.provenance.json").read_text("utf-8"))
 
 
-def test_an_example_is_a_question_and_its_answer(folder: Path, tripos: Callable[..., Any]) -> None:
-    lines, _ = exported(folder, tripos)
+def test_an_example_is_a_question_and_its_answer_and_none_is_nearly_asked(
+    folder: Path, tripos: Callable[..., Any]
+) -> None:
+    from tripos.runs.compilation import find_spec
+    from tripos.training.chats import read_chats
+    from tripos.training.reward_pairs import pairings_of
+
+    lines, said = exported(folder, tripos)
     asked = {"role": "user", "content": f"Q: {OTHER['question']}"}
     assert lines == [{"messages": [asked, {"role": "assistant", "content": "Mercury"}]}]
-
-
-def test_what_is_nearly_a_question_that_is_asked_is_left_out(folder: Path, tripos: Callable[..., Any]) -> None:
-    _, said = exported(folder, tripos)
     assert said["left_out"] == {"filtered": 1, "asked, or nearly so": 2}
     assert [each["overlap"] for each in said["held_out"]["near"]] == [0.8039, 1.0]
+    assert read_chats(folder / "out.jsonl").grouped_by == "item"
+    plan = find_spec(str(folder / "s.tripos")).compile().plan
+    assert plan is not None and pairings_of(plan) == [], "examples are no pairs"
 
 
 TALK = ("Why is that so?", ASKED["question"])
@@ -119,22 +124,6 @@ def test_the_provenance_lists_joined_files(folder: Path, tripos: Callable[..., A
     assert [each["path"] for each in said["data"]] == ["worked.jsonl", "notes.jsonl"]
 
 
-def test_a_model_can_learn_from_them(folder: Path, tripos: Callable[..., Any]) -> None:
-    from tripos.training.chats import read_chats
-
-    exported(folder, tripos)
-    assert read_chats(folder / "out.jsonl").grouped_by == "item"
-
-
-def test_they_are_no_pairs(folder: Path, tripos: Callable[..., Any]) -> None:
-    from tripos.runs.compilation import find_spec
-    from tripos.training.reward_pairs import pairings_of
-
-    plan = find_spec(str(folder / "s.tripos")).compile().plan
-    assert plan is not None
-    assert pairings_of(plan) == []
-
-
 def test_several_exports_are_one_file_with_the_lines_of_each_told(folder: Path, tripos: Callable[..., Any]) -> None:
     (folder / "s.tripos").write_text(
         f'{SPEC}export more {{ examples from worked, asks reply of s, reply "So." }}', "utf-8"
@@ -177,7 +166,6 @@ export lessons {
   reply REPLY
 }
 """
-HOLE = '"{{ json(worked.level) }}"'
 
 
 def rated(tmp_path: Path, step: str, reply: str, returns: str = "") -> Path:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.answers import ask
 from tests.conftest import ITEMS, QUIZ, Command
 from tripos_warehouse.exports.replies import ExportedReply
 from tripos_warehouse.exports.training import choose_best, choose_pairs
@@ -37,17 +38,11 @@ def samples(name: str) -> list[list[str]]:
     return [line["samples"] for line in provenance(name)["lines"]]
 
 
-def rows(tripos: Command, query: str) -> list[dict[str, Any]]:
-    assert tripos("sql", query, "-o", "rows.json").code == 0
-    found: list[dict[str, Any]] = json.loads(Path("rows.json").read_text("utf-8"))
-    return found
-
-
 def test_the_best_model_of_each_scenario_gives_its_replies(quiz: Path, tripos: Command, once: Command) -> None:
     run(once)
     assert tripos("export", "distillation", "--per", "scenario", "-o", "t.jsonl").code == 0
     told = provenance("t.jsonl")
-    means = rows(
+    means = ask(
         tripos,
         "select scenario, max_by(model, mean) as best from (select scenario, model, avg(value) as mean"
         " from quiz.scores where scorer = 'rubric' group by all) group by all order by all",
@@ -58,7 +53,7 @@ def test_the_best_model_of_each_scenario_gives_its_replies(quiz: Path, tripos: C
     wanted = {
         (each["prompt"], each["reply"])
         for best in means
-        for each in rows(
+        for each in ask(
             tripos,
             "select messages ->> '$[0].content' as prompt, reply from quiz.samples"
             f" where scenario = '{best['scenario']}' and model = '{best['best']}'",
@@ -99,7 +94,7 @@ def test_per_metric_a_reply_belongs_to_the_metrics_that_it_is_scored_on(
     done = tripos("export", "distillation", "--per", "metric", "-o", "t.jsonl", "--json")
     best = {each["cell"]["metric"]: each["model"] for each in done.data["best"]}
     assert set(best) == {"CLEAR", "RIGHT"}
-    known = {each["sample_id"]: each for each in rows(tripos, "from quiz.samples")}
+    known = {each["sample_id"]: each for each in ask(tripos, "from quiz.samples")}
     for (sample,) in samples("t.jsonl"):
         metrics = ["CLEAR", "RIGHT"] if known[sample]["scenario"] == "sums" else ["CLEAR"]
         assert known[sample]["model"] in {best[metric] for metric in metrics}
@@ -121,13 +116,13 @@ def test_pairs_are_of_one_prompt_and_apart_by_the_margin(quiz: Path, tripos: Com
     assert provenance("p.jsonl") | {"file": ""} == provenance("again.jsonl") | {"file": ""}
     marks = {
         each["sample_id"]: each
-        for each in rows(
+        for each in ask(
             tripos,
             "select sample_id, any_value(item_id) as item, avg(value) as mean from quiz.scores"
             " where scorer = 'rubric' group by all",
         )
     }
-    replies = {each["sample_id"]: each for each in rows(tripos, "from quiz.samples")}
+    replies = {each["sample_id"]: each for each in ask(tripos, "from quiz.samples")}
     found = lines("p.jsonl")
     assert found
     for line, (good, bad) in zip(found, samples("p.jsonl"), strict=True):
@@ -185,7 +180,7 @@ def test_the_best_is_chosen_with_the_weights_of_the_spec(quiz: Path, tripos: Com
     Path("quiz.tripos").write_text(QUIZ.replace("|   x   |   x   |", "|   3   |   1   |"), "utf-8")
     run(once)
     done = tripos("export", "distillation", "--per", "scenario", "-o", "t.jsonl", "--json")
-    means = rows(
+    means = ask(
         tripos,
         "select model, (3 * avg(value) filter (metric = 'CLEAR') + avg(value) filter (metric = 'RIGHT')) / 4 as mean"
         " from quiz.scores where scenario = 'sums' and scorer = 'rubric' group by all",
@@ -227,7 +222,7 @@ def test_options_change_parts_of_a_declared_export(quiz: Path, tripos: Command, 
 def test_replies_that_failed_or_were_cut_off_are_never_exported(quiz: Path, tripos: Command, once: Command) -> None:
     run(once, "--model", "mock/careful,mock/broken-json", "--role", "judge=mock/careful:j")
     store = Store.open(quiz / "results", create=False)
-    ids = [each["sample_id"] for each in rows(tripos, "from quiz.samples where scenario = 'sums' order by sample_id")]
+    ids = [each["sample_id"] for each in ask(tripos, "from quiz.samples where scenario = 'sums' order by sample_id")]
     whole = [row for row in store.rows("samples", ids).values() if row["model"] == "mock/careful"]
     # One that was read in spite of being cut off: the same reply as the provider would have said it.
     store.append({"samples": [{**whole[0], "finish_reason": "length"}]})
@@ -236,7 +231,7 @@ def test_replies_that_failed_or_were_cut_off_are_never_exported(quiz: Path, trip
         if done.code:
             continue
         exported = {sample for (sample,) in samples("t.jsonl")}
-        statuses = {each["sample_id"]: each for each in rows(tripos, "from quiz.samples")}
+        statuses = {each["sample_id"]: each for each in ask(tripos, "from quiz.samples")}
         assert all(statuses[sample]["status"] == "ok" for sample in exported)
         assert whole[0]["sample_id"] not in exported
 
@@ -267,7 +262,7 @@ def test_the_provenance_says_what_the_file_is_made_of(quiz: Path, tripos: Comman
     told = provenance("t.jsonl")
     assert told["run_id"] == name
     assert told["sha256"] == hashlib.sha256(Path("t.jsonl").read_bytes()).hexdigest()
-    assert told["plan_digest"] == rows(tripos, "select plan_digest from runs")[0]["plan_digest"]
+    assert told["plan_digest"] == ask(tripos, "select plan_digest from runs")[0]["plan_digest"]
     assert told["judges"] == {"judge": ["mock/careful:j", "mock/careful:k"]}
     assert told["filters"] == ["scenario in (sums)"]
     assert len(told["lines"]) == told["examples"] == 3
@@ -346,17 +341,21 @@ scenario s {
 REPLIES = {"plain": '{"value": 4}', "fenced": '```json\n{"value": 4}\n```', "chatty": 'Two and two: {"value": 4}'}
 
 
+def imported(tripos: Command, replies: dict[str, str]) -> None:
+    """Write the benchmark and import replies by models of these names."""
+    Path("s.tripos").write_text(FORMED, "utf-8")
+    Path("items.jsonl").write_text(json.dumps({"question": "2 + 2?", "answer": 4}), "utf-8")
+    given = [{"question": "2 + 2?", "model": f"lab/{name}", "reply": text} for name, text in replies.items()]
+    Path("replies.jsonl").write_text("\n".join(map(json.dumps, given)), "utf-8")
+    assert tripos("import", "samples", "replies.jsonl", "--spec", "s.tripos").code == 0
+
+
 @pytest.mark.parametrize("export", ["distillation", "preferences"])
 def test_replies_in_another_form_than_their_prompt_asks_for_are_left_out(
     export: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("s.tripos").write_text(FORMED, "utf-8")
-    Path("items.jsonl").write_text(json.dumps({"question": "2 + 2?", "answer": 4}), "utf-8")
-    replies = {**REPLIES, "wrong": '{"value": 5}'} if export == "preferences" else REPLIES
-    given = [{"question": "2 + 2?", "model": f"lab/{name}", "reply": text} for name, text in replies.items()]
-    Path("replies.jsonl").write_text("\n".join(map(json.dumps, given)), "utf-8")
-    assert tripos("import", "samples", "replies.jsonl", "--spec", "s.tripos").code == 0
+    imported(tripos, {**REPLIES, "wrong": '{"value": 5}'} if export == "preferences" else REPLIES)
     done = tripos("export", export, "--by", "right", "-o", "t.jsonl")
     assert done.code == 0, done.err
     told = provenance("t.jsonl")
@@ -375,11 +374,7 @@ def test_an_export_of_replies_in_another_form_names_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("s.tripos").write_text(FORMED, "utf-8")
-    Path("items.jsonl").write_text(json.dumps({"question": "2 + 2?", "answer": 4}), "utf-8")
-    reply = {"question": "2 + 2?", "model": "lab/chatty", "reply": REPLIES["chatty"]}
-    Path("replies.jsonl").write_text(json.dumps(reply), "utf-8")
-    assert tripos("import", "samples", "replies.jsonl", "--spec", "s.tripos").code == 0
+    imported(tripos, {"chatty": REPLIES["chatty"]})
     done = tripos("export", "distillation", "--by", "right", "-o", "t.jsonl")
     assert "error[S0603]" in done.err
     assert "the reply of lab/chatty to item" in " ".join(done.err.split())

@@ -109,6 +109,7 @@ def test_every_row_reaches_the_model_as_it_is(echoed: Path) -> None:
     asked = sorted(request["messages"][0]["content"] for request in Echo.sent)
     assert asked == sorted(HOSTILE.values())
     assert {(len(request["messages"]), request["messages"][0]["role"]) for request in Echo.sent} == {(1, "user")}
+    assert SECRET not in json.dumps(Echo.sent)
 
 
 @pytest.mark.parametrize("model", ["openai/echo", "mock/careful"])
@@ -193,11 +194,6 @@ def test_half_of_a_character_is_refused(echo: Path, tripos: Command) -> None:
         done.code == 2
         and "line 2 of items.jsonl cannot be read exactly: a text has half of a character" in " ".join(done.err.split())
     )
-
-
-def test_a_secret_is_not_asked_for_by_a_row(echoed: Path) -> None:
-    assert Echo.sent
-    assert SECRET not in json.dumps(Echo.sent)
 
 
 def test_a_row_of_many_megabytes_is_asked_kept_and_shown(echo: Path, tripos: Command) -> None:

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.answers import fetch
 from tests.conftest import Command, Outcome
 from tests.lengths import spread
-from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.connect import connect
 
 SPEC = """\
 benchmark written "1.0.0" { languages en }
@@ -60,11 +59,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def ask(query: str, store: str = "results") -> list[tuple[Any, ...]]:
-    with connect(Store.open(store, create=False)) as connection:
-        return connection.execute(query).fetchall()
-
-
 def take(tripos: Command, rows: list[dict[str, Any]], *more: str) -> Outcome:
     Path("replies.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
     return tripos("import", "samples", "replies.jsonl", "--spec", "written.tripos", *more)
@@ -75,7 +69,7 @@ def made(tripos: Command, author: str = "mock/author", *more: str) -> list[dict[
     roles = ("--role", f"author={author}", "--role", "judge=mock/careful")
     done = tripos("run", "written.tripos", "--model", "mock/careful", *roles, *more)
     assert done.code == 0, done.err
-    found = ask("select distinct item_id, fields ->> '$.solution' from written.items order by 1")
+    found = fetch("select distinct item_id, fields ->> '$.solution' from written.items order by 1")
     return [{"item": item, "reply": f"it is {solution}", "model": GPT} for item, solution in found]
 
 
@@ -84,7 +78,7 @@ def test_replies_to_rows_that_a_run_made_are_taken_and_scored(folder: Path, trip
     assert len(rows) == 4
     done = take(tripos, rows, "--json")
     assert (done.code, done.data["imported"], done.data["new"], done.data["unmade"]) == (0, True, 4, {}), done.err
-    assert ask(f"select metric, value, count(*) from written.scores where model = '{GPT}' group by all") == [
+    assert fetch(f"select metric, value, count(*) from written.scores where model = '{GPT}' group by all") == [
         ("right", 1.0, 4)
     ]
     assert tripos("store", "check").code == 0
@@ -94,7 +88,7 @@ def test_what_was_imported_is_not_asked_for_again(folder: Path, tripos: Command,
     assert take(tripos, [{**row, "model": "mock/careful:b"} for row in made(tripos)]).code == 0
     roles = ("--role", "author=mock/author", "--role", "judge=mock/careful")
     assert once("run", "written.tripos", "--model", "mock/careful:b", *roles).code == 0
-    said = ask("select distinct starts_with(reply, 'it is ') from written.samples where model = 'mock/careful:b'")
+    said = fetch("select distinct starts_with(reply, 'it is ') from written.samples where model = 'mock/careful:b'")
     assert said == [(True,)]
 
 
@@ -112,7 +106,7 @@ def test_where_no_rows_are_made_the_help_says_the_command_and_it_mends_it(
     assert "author=mock/author" in command if role else "author=MODEL" in command
     assert tripos(*[word.replace("=MODEL", "=mock/author") for word in command[1:]]).code == 0
     assert take(tripos, rows, "--store", "new", *role).code == 0
-    assert ask(f"select count(*) from written.samples where model = '{GPT}'", "new") == [(4,)]
+    assert fetch(f"select count(*) from written.samples where model = '{GPT}'", "new") == [(4,)]
 
 
 def test_rows_that_several_models_made_are_told_apart_by_a_role(folder: Path, tripos: Command) -> None:
@@ -136,4 +130,4 @@ def test_rows_that_no_model_writes_need_no_run(folder: Path, tripos: Command) ->
     Path("raw.jsonl").write_text('{"text": "1 + 1"}\n{"text": "2 + 2"}', "utf-8")
     done = take(tripos, [{"question": "2 + 2", "reply": "four", "model": GPT}])
     assert done.code == 0, done.err
-    assert ask("select metric, value from written.scores") == [("brief", 1.0)]
+    assert fetch("select metric, value from written.scores") == [("brief", 1.0)]

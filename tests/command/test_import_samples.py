@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.answers import fetch
 from tests.command.test_import_scores import parts
 from tests.conftest import SHARED_DATA, Command, Outcome
 from tripos_warehouse.store.store import Store
@@ -29,16 +30,11 @@ def take(tripos: Command, rows: list[dict[str, Any]], *more: str) -> Outcome:
     return tripos("import", "samples", "replies.jsonl", "--spec", "quiz.tripos", *more)
 
 
-def ask(query: str) -> list[tuple[Any, ...]]:
-    with connect(Store.open("results", create=False)) as connection:
-        return connection.execute(query).fetchall()
-
-
 def test_replies_are_read_and_scored_as_in_a_run(quiz: Path, tripos: Command) -> None:
     told = take(tripos, REPLIES, "--json").data
     assert (told["imported"], told["new"], told["replies"], told["items"]) == (True, 5, 5, 5)
     assert told["statuses"] == {"ok": 4, "parse_failure": 1}
-    assert ask("select scenario, metric, value, status from quiz.scores order by all") == [
+    assert fetch("select scenario, metric, value, status from quiz.scores order by all") == [
         ("sums", "long", 0.0, "scored"),
         ("sums", "long", 0.0, "scored"),
         ("sums", "long", 1.0, "scored"),
@@ -46,6 +42,15 @@ def test_replies_are_read_and_scored_as_in_a_run(quiz: Path, tripos: Command) ->
         ("words", "sure", None, "parse_failure"),
     ]
     assert tripos("store", "check").code == 0
+    [(status, options, models)] = fetch("select status, options, models from main.runs")
+    assert (status, models) == ("finished", [GPT])
+    assert json.loads(options)["imported"].startswith("replies.jsonl ")
+    before = parts()
+    done = take(tripos, REPLIES)
+    assert (done.code, "nothing was written" in done.out) == (0, True)
+    done = take(tripos, [{**REPLIES[0], "reply": "three"}])
+    assert (done.code, "the store has another reply to the same question" in done.err) == (1, True)
+    assert parts() == before
 
 
 def test_an_imported_reply_has_the_row_that_a_run_would_have_made(quiz: Path, tripos: Command) -> None:
@@ -53,8 +58,8 @@ def test_an_imported_reply_has_the_row_that_a_run_would_have_made(quiz: Path, tr
     columns = "sample_id, fingerprint, item_id, step, role, model, sample_number, messages, reply, parsed, status"
     query = f"select {columns} from quiz.samples order by all"
     scored = "select score_id, sample_id, metric, value, status from quiz.scores where evaluator is null order by all"
-    asked, given = ask(query), ask(scored)
-    rows = ask("select scenario, item_id, model, reply, finish_reason from quiz.samples order by all")
+    asked, given = fetch(query), fetch(scored)
+    rows = fetch("select scenario, item_id, model, reply, finish_reason from quiz.samples order by all")
     names = ("scenario", "item_id", "model", "reply", "finish_reason")
     done = take(tripos, [dict(zip(names, row, strict=True)) for row in rows], "--store", "other")
     assert done.code == 0, done.err
@@ -68,25 +73,10 @@ def test_a_run_asks_for_none_of_what_was_imported(quiz: Path, tripos: Command) -
     assert take(tripos, rows).code == 0
     done = tripos(*RUN)
     assert done.code == 0
-    said = ask("select reply from quiz.samples where scenario = 'sums' order by 1")
+    said = fetch("select reply from quiz.samples where scenario = 'sums' order by 1")
     assert said == [("4.5",), ("42",), ("that is two, I think",)]
-    [(asked, reused)] = ask("select asked, reused from main.runs where options not like '%imported%'")
+    [(asked, reused)] = fetch("select asked, reused from main.runs where options not like '%imported%'")
     assert (asked, reused) == (2 + 5, 3)
-
-
-def test_importing_twice_writes_nothing_the_second_time(quiz: Path, tripos: Command) -> None:
-    take(tripos, REPLIES)
-    before = parts()
-    done = take(tripos, REPLIES)
-    assert (done.code, "nothing was written" in done.out, parts()) == (0, True, before)
-
-
-def test_another_reply_to_a_question_that_the_store_has_is_refused(quiz: Path, tripos: Command) -> None:
-    take(tripos, REPLIES)
-    before = parts()
-    done = take(tripos, [{**REPLIES[0], "reply": "three"}])
-    assert (done.code, "the store has another reply to the same question" in done.err) == (1, True)
-    assert parts() == before
 
 
 def test_replies_that_do_not_fit_are_named_and_then_nothing_is_imported(quiz: Path, tripos: Command) -> None:
@@ -114,21 +104,16 @@ def test_replies_that_do_not_fit_are_named_and_then_nothing_is_imported(quiz: Pa
 
 def test_an_item_is_told_by_its_position(quiz: Path, tripos: Command) -> None:
     take(tripos, [{"scenario": "words", "position": 1, "reply": "{}"}], "--model", GPT)
-    assert ask(
+    assert fetch(
         "select scenario, fields ->> '$.question' from quiz.samples join quiz.items using (scenario, item_id)"
     ) == [("words", "12 + 30")]
-
-
-def test_an_item_of_two_scenarios_needs_its_scenario(quiz: Path, tripos: Command) -> None:
-    done = take(tripos, [{"question": "12 + 30", "model": GPT, "reply": "42"}])
-    assert "items of 2 scenarios have this: sums, words; name one" in done.err
 
 
 def test_lists_of_replies_are_rows_of_their_own(quiz: Path, tripos: Command) -> None:
     said = [{"model": GPT, "response": "two"}, {"model": "mistral/m", "response": "2"}]
     done = take(tripos, [{"scenario": "Sums", "question": "1+1", "answers": said}], "--each", "answers")
     assert done.code == 0, done.err
-    assert ask("select model, reply from quiz.samples order by all") == [("mistral/m", "2"), (GPT, "two")]
+    assert fetch("select model, reply from quiz.samples order by all") == [("mistral/m", "2"), (GPT, "two")]
 
 
 def test_scores_of_imported_replies_can_be_imported(quiz: Path, tripos: Command, once: Command) -> None:
@@ -145,21 +130,14 @@ def test_scores_of_imported_replies_can_be_imported(quiz: Path, tripos: Command,
     ]
 
 
-def test_a_run_is_left_that_says_it_was_imported(quiz: Path, tripos: Command) -> None:
-    take(tripos, REPLIES)
-    [(status, options, models)] = ask("select status, options, models from main.runs")
-    assert (status, models) == ("finished", [GPT])
-    assert json.loads(options)["imported"].startswith("replies.jsonl ")
-
-
-def test_a_dry_run_makes_no_store(quiz: Path, tripos: Command) -> None:
+def test_a_dry_run_and_a_file_that_says_too_little_make_no_store(quiz: Path, tripos: Command) -> None:
     done = take(tripos, REPLIES, "--dry-run")
-    assert (done.code, "nothing was written" in done.out, Path("results").exists()) == (0, True, False)
-
-
-def test_a_file_without_replies_is_an_error(quiz: Path, tripos: Command) -> None:
+    assert (done.code, "nothing was written" in done.out) == (0, True)
     done = take(tripos, [{"question": "1+1", "text": "2"}])
     assert (done.code, "error[S0502]: no column has the replies" in done.err) == (2, True)
+    done = take(tripos, [{"question": "12 + 30", "model": GPT, "reply": "42"}])
+    assert "items of 2 scenarios have this: sums, words; name one" in done.err
+    assert not Path("results").exists()
 
 
 TAUGHT = """\
@@ -201,7 +179,7 @@ def taught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_replies_to_steps_that_build_on_each_other_are_kept_under_their_arms(taught: Path, tripos: Command) -> None:
     done = take(tripos, TALK, "--role", "student=local/s")
     assert done.code == 0, done.err
-    found = ask("select lesson, step, model, sample_number, reply from openings.samples order by all")
+    found = fetch("select lesson, step, model, sample_number, reply from openings.samples order by all")
     assert found == [
         ("none", "answer", "local/s", 0, "The past"),
         ("none", "answer", "local/s", 1, "I do not know"),
@@ -209,26 +187,30 @@ def test_replies_to_steps_that_build_on_each_other_are_kept_under_their_arms(tau
         ("given", "answer", "local/s", 1, "Kings"),
         ("given", "taught", GPT, 0, "Long ago there were kings."),
     ]
-    [(sent,)] = ask("select messages from openings.samples where reply = 'Kings'")
+    [(sent,)] = fetch("select messages from openings.samples where reply = 'Kings'")
     assert "You were taught: Long ago there were kings." in sent
     rows = [row for each in tripos("report", "--json").data["measures"] for row in each["rows"]]
     assert [(row["lesson"], row["model"], row["value"]) for row in rows] == [("none", GPT, 0.5), ("given", GPT, 0.5)]
 
 
-def test_a_reply_that_builds_on_one_that_is_missing_is_refused(taught: Path, tripos: Command) -> None:
-    done = take(tripos, TALK[1:], "--role", "student=local/s")
-    assert (done.code, "`answer` builds on `taught`, to which there is no reply" in done.err) == (1, True)
-
-
-def test_a_reply_that_two_arms_ask_for_differently_needs_its_arm(taught: Path, tripos: Command) -> None:
-    rows = [*TALK[:1], {**TALK[1], "lesson": None}]
-    done = take(tripos, rows, "--role", "student=local/s")
-    assert (done.code, "arms differ in what is asked here: name the arm" in done.err) == (1, True)
-
-
-def test_a_role_that_replies_needs_a_model_where_several_are_compared(taught: Path, tripos: Command) -> None:
-    done = take(tripos, [*TALK, {**TALK[0], "model": "mistral/m"}])
-    assert (done.code, done.err.startswith("error[R0201]: no model fills the role `student`")) == (2, True)
+@pytest.mark.parametrize(
+    ("rows", "options", "code", "said"),
+    [
+        (TALK[1:], ("--role", "student=local/s"), 1, "`answer` builds on `taught`, to which there is no reply"),
+        (
+            [TALK[0], {**TALK[1], "lesson": None}],
+            ("--role", "student=local/s"),
+            1,
+            "arms differ in what is asked here: name the arm",
+        ),
+        ([*TALK, {**TALK[0], "model": "mistral/m"}], (), 2, "error[R0201]: no model fills the role `student`"),
+    ],
+)
+def test_replies_to_steps_of_which_too_little_is_said_are_refused(
+    taught: Path, tripos: Command, rows: list[dict[str, Any]], options: tuple[str, ...], code: int, said: str
+) -> None:
+    done = take(tripos, rows, *options)
+    assert (done.code, said in done.err) == (code, True), done.err
 
 
 @pytest.mark.long
@@ -243,7 +225,7 @@ def test_the_whole_published_set_is_loaded_and_every_measure_runs_on_it(
         "import", "samples", files, "--each", "answer", "--spec", spec, "--data", str(SHARED_DATA), "--json"
     ).data
     assert (told["new"], told["items"], len(told["models"]), told["rejected"]) == (990, 198, 5, [])
-    replies = ask("select sample_id, scenario from edubench_published.samples order by 1")
+    replies = fetch("select sample_id, scenario from edubench_published.samples order by 1")
     metrics = {"question_answering": ("IFTC", "CRSC", "BFA", "RPR")}
     rows = ["sample_id,metric,value,evaluator"]
     for number, (sample_id, scenario) in enumerate(replies):
@@ -273,10 +255,10 @@ def test_what_is_imported_is_marked_as_in_its_subsets(quiz: Path, tripos: Comman
     with connect(Store.open("own", create=False)) as connection:
         own = connection.execute(query).fetchall()
         listed = connection.execute("select distinct scenario, item_id from run_items order by all").fetchall()
-    there = ask("select distinct scenario, item_id from run_items")
+    there = fetch("select distinct scenario, item_id from run_items")
     assert own == listed and len(own) == 2
-    assert ask(query) == sorted(set(own) & set(there))
-    assert ask(query)
+    assert fetch(query) == sorted(set(own) & set(there))
+    assert fetch(query)
 
 
 COLUMNS = """
@@ -301,7 +283,7 @@ def test_the_figures_of_imported_replies_are_those_of_a_run(quiz: Path, tripos: 
     Path("weighed.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
     Path("quiz.tripos").write_text(COLUMNS, "utf-8")
     assert tripos("run", "quiz.tripos", "--model", "mock/careful,mock/careless").code == 0
-    found = ask("select item_id, model, sample_number, reply from quiz.samples order by all")
+    found = fetch("select item_id, model, sample_number, reply from quiz.samples order by all")
     names = ("item_id", "model", "sample_number", "reply")
     done = take(tripos, [dict(zip(names, row, strict=True)) for row in found], "--store", "other")
     assert done.code == 0, done.err
@@ -317,7 +299,7 @@ def test_replies_in_columns_of_other_types_are_the_texts_that_a_person_sees(quiz
     keys = {"scenario": ["sums", "sums"], "question": ["1+1", "half of 9"], "model": [GPT, GPT]}
     pq.write_table(pa.table({**keys, "reply": pa.array([2.0, 4.5])}), "numbers.parquet")
     assert tripos("import", "samples", "numbers.parquet", "--spec", "quiz.tripos").code == 0
-    assert ask("select reply from quiz.samples order by all") == [("2",), ("4.5",)]
+    assert fetch("select reply from quiz.samples order by all") == [("2",), ("4.5",)]
     pq.write_table(pa.table({**keys, "reply": pa.array([b"2", b"4.5"])}), "bytes.parquet")
     done = tripos("import", "samples", "bytes.parquet", "--spec", "quiz.tripos")
     assert "S0503" in done.err and "no text, and no value of JSON" in done.err, done.err

@@ -150,22 +150,19 @@ def test_a_model_is_not_ranked_beside_those_of_another_major_version(
     assert "! lab/old ran under version 1.0.0 only" in tripos("leaderboard", "--anyway").out
 
 
-def test_below_1_0_0_the_second_number_tells_versions_apart(numbers: Path, tripos: Command, once: Command) -> None:
-    (numbers / "numbers.tripos").write_text(NUMBERS.replace("VERSION", "0.2.0"), "utf-8")
-    bring(once, old=11)
-    (numbers / "numbers.tripos").write_text(NUMBERS.replace("VERSION", "0.3.0"), "utf-8")
-    bring(once, new=10)
-    assert board(tripos)["left_out"] == {"lab/old": ["0.2.0"]}
-
-
-@pytest.mark.long
-def test_a_model_of_an_earlier_minor_version_is_ranked_with_the_others(
-    numbers: Path, tripos: Command, once: Command
+@pytest.mark.parametrize(
+    ("old", "new", "models"),
+    [("0.2.0", "0.3.0", ["lab/new"]), pytest.param("1.0.0", "1.1.0", ["lab/old", "lab/new"], marks=pytest.mark.long)],
+)
+def test_minor_versions_are_ranked_together_but_below_1_0_0(
+    numbers: Path, tripos: Command, once: Command, old: str, new: str, models: list[str]
 ) -> None:
-    bring(once, old=11)
-    (numbers / "numbers.tripos").write_text(NUMBERS.replace("VERSION", "1.1.0"), "utf-8")
-    bring(once, new=1)
-    assert [model for model, *_ in ranks(board(tripos))] == ["lab/old", "lab/new"]
+    for version, right in ((old, {"old": 11}), (new, {"new": 10})):
+        (numbers / "numbers.tripos").write_text(NUMBERS.replace("VERSION", version), "utf-8")
+        bring(once, **right)
+    found = board(tripos)
+    assert [model for model, *_ in ranks(found)] == models
+    assert found["left_out"] == ({} if "lab/old" in models else {"lab/old": [old]})
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.answers import ask_values
 from tests.conftest import Command
 
 SPEC = """\
@@ -61,13 +62,6 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "openings.tripos"
 
 
-def ask(tripos: Command, query: str, *options: str) -> list[tuple[Any, ...]]:
-    answer = tripos("sql", query, "-o", "answer.json", *options)
-    assert answer.code == 0, answer.err
-    Path("answer.json").rename("read.json")
-    return [tuple(row.values()) for row in json.loads(Path("read.json").read_text("utf-8"))]
-
-
 def reported(tripos: Command, *options: str) -> dict[str, Any]:
     shown = tripos("report", "--json", *options)
     assert shown.code == 0, shown.err
@@ -98,7 +92,7 @@ def test_a_run_asks_what_is_selected_and_says_so(spec: str, tripos: Command) -> 
     foreseen = tripos("run", spec, *MODELS, "--only", "lesson=none,given", "--only", "tone=warm", "--dry-run", "--json")
     done = tripos("run", spec, *MODELS, "--only", "lesson=none,given", "--only", "tone=warm", "--json")
     assert done.code == 0, done.err
-    steps = ask(tripos, "select step, count(*) from main.samples group by all order by all")
+    steps = ask_values(tripos, "select step, count(*) from main.samples group by all order by all")
     # Untaught students are asked once for both teachers; no hint is written, and nobody is plain.
     assert steps == [("answer", 3 + 2 * 3), ("taught", 2 * 3)]
     assert {(each["step"], each["arm"]) for each in json.loads(foreseen.out)["calls"]} == {
@@ -106,7 +100,7 @@ def test_a_run_asks_what_is_selected_and_says_so(spec: str, tripos: Command) -> 
         ("answer", "lesson none"),
         ("answer", "lesson given"),
     }
-    seen = ask(tripos, "select distinct lesson::varchar, tone::varchar from openings.scores order by all")
+    seen = ask_values(tripos, "select distinct lesson::varchar, tone::varchar from openings.scores order by all")
     assert seen == [("given", "warm"), ("none", "warm")]
     report = reported(tripos)
     assert report["run"]["only"] == {"lesson": ["none", "given"], "tone": ["warm"]}
@@ -136,7 +130,7 @@ def test_a_figure_does_not_depend_on_what_other_runs_left_in_the_store(spec: str
     assert [each["rows"] for each in alone["measures"]] == [each["rows"] for each in after["measures"]]
     assert alone["scores"] == after["scores"]
     # The latest state is as the last run selected.
-    assert ask(tripos, "select distinct tone::varchar from openings.scores") == [("warm",)]
+    assert ask_values(tripos, "select distinct tone::varchar from openings.scores") == [("warm",)]
 
 
 def test_a_report_is_restricted_to_items_and_treatments(spec: str, tripos: Command) -> None:

@@ -67,34 +67,43 @@ def half(number: int, sample: int) -> str:
     return str(number) if number < ITEMS / 2 else f"I do not know {sample}"
 
 
-def test_nothing_is_remarked_of_what_is_sound(here: Path, tripos: Command) -> None:
-    assert remarks(here, tripos, {"lab/a": half}) == []
+def same(number: int, sample: int) -> str:
+    return half(number, 0)
 
 
-def test_a_condition_on_replies_says_how_many_it_leaves_out(here: Path, tripos: Command) -> None:
-    found = remarks(here, tripos, {"lab/a": half}, when=" when words(reply.text) < 3")
-    assert found[0] == ("left_out", "`right` of lab/a leaves out 3 of 6 replies by a condition on what they say")
+ENDED = "2 replies of lab/a ended with `halted`, which is no word that is known: they count as whole"
 
 
-def test_a_score_that_is_the_same_for_all_replies_tells_nothing_apart(here: Path, tripos: Command) -> None:
-    found = remarks(here, tripos, {"lab/a": lambda number, _: f"{number}!"})
-    assert found == [("one_value", "`right` is 1 for every one of 6 replies, so it distinguishes none of them")]
-
-
-def test_replies_that_were_cut_off_are_counted(here: Path, tripos: Command) -> None:
-    found = remarks(here, tripos, {"lab/a": half}, cut=2)
-    assert found == [("cut_off", "2 of 6 replies of lab/a were cut off: raise `max_tokens`")]
-
-
-def test_a_word_for_an_ending_that_is_in_no_table_is_named(here: Path, tripos: Command) -> None:
-    told = "2 replies of lab/a ended with `halted`, which is no word that is known: they count as whole"
-    assert remarks(here, tripos, {"lab/a": half}, cut=2, word="halted") == [("endings", told)]
-    assert remarks(here, tripos, {"lab/b": half}, cut=2, word="max_output_tokens")[0][0] == "cut_off"
-
-
-def test_samples_that_are_one_reply_are_told(here: Path, tripos: Command) -> None:
-    found = remarks(here, tripos, {"lab/a": lambda number, _: half(number, 0)}, samples=3)
-    assert found == [("copies", "the 3 samples of lab/a are the same reply for every one of 6 items")]
+@pytest.mark.parametrize(
+    ("reply", "options", "told"),
+    [
+        (half, {}, []),
+        (
+            half,
+            {"when": " when words(reply.text) < 3"},
+            [
+                ("left_out", "`right` of lab/a leaves out 3 of 6 replies by a condition on what they say"),
+                ("one_value", "`right` is 1 for every one of 3 replies, so it distinguishes none of them"),
+            ],
+        ),
+        (str, {}, [("one_value", "`right` is 1 for every one of 6 replies, so it distinguishes none of them")]),
+        (half, {"cut": 2}, [("cut_off", "2 of 6 replies of lab/a were cut off: raise `max_tokens`")]),
+        (half, {"cut": 2, "word": "halted"}, [("endings", ENDED)]),
+        (
+            half,
+            {"cut": 2, "word": "max_output_tokens"},
+            [("cut_off", "2 of 6 replies of lab/a were cut off: raise `max_tokens`")],
+        ),
+        (same, {"samples": 3}, [("copies", "the 3 samples of lab/a are the same reply for every one of 6 items")]),
+    ],
+)
+def test_a_report_remarks_on_what_is_not_sound_and_on_nothing_else(
+    here: Path, tripos: Command, reply: Replies, options: dict[str, Any], told: list[tuple[str, str]]
+) -> None:
+    replies = {"lab/a": (lambda number, _: f"{number}!") if reply is str else reply}
+    assert remarks(here, tripos, replies, **options) == told
+    text = " ".join(tripos("report").out.split())
+    assert all(f"note: {each}" in text for _, each in told)
 
 
 ELEMENTS = """benchmark sums "1.0.0" { languages en }
@@ -139,12 +148,6 @@ def test_replies_are_read_for_it_only_where_an_item_has_several(
     assert remarks(folder, tripos, {"lab/a": half}, samples=samples) == []
     assert any("hash(reply)" in query for query in asked) is read
     monkeypatch.setattr(written_remarks, "_rows", rows)
-
-
-def test_a_report_in_text_shows_remarks(here: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    remarks(here, tripos, {"lab/a": half}, cut=2)
-    assert "note: 2 of 6 replies of lab/a were cut off: raise `max_tokens`\n" in tripos("report").out
 
 
 def test_a_run_of_some_items_says_of_how_many(quiz: Path, tripos: Command) -> None:

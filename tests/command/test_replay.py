@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from tests.answers import ask
 from tests.conftest import QUIZ, Command
-from tripos.runs.records import find_recording, open_recording
+from tripos.runs.records import open_recording
 from tripos_runtime.models.base import Reply, Request
 from tripos_runtime.models.mocks import MockModel
 from tripos_warehouse.store.schemas import TABLES
@@ -49,13 +50,6 @@ def content(store: str, table: str) -> list[tuple[Any, ...]]:
     columns = ", ".join(TABLES[table].content)
     rows: list[tuple[Any, ...]] = connection.execute(f"select {columns} from main.{table} order by all").fetchall()
     connection.close()
-    return rows
-
-
-def ask(tripos: Command, query: str, *options: str) -> list[dict[str, Any]]:
-    answer = tripos("sql", query, "-o", "answer.json", *options)
-    assert answer.code == 0, answer.err
-    rows: list[dict[str, Any]] = json.loads(Path("answer.json").read_text("utf-8"))
     return rows
 
 
@@ -262,14 +256,3 @@ def test_opening_a_recording_reads_no_reply(quiz: Path, once: Command) -> None:
         part.unlink()
     cassette.open("mock/careful")
     cassette.close()
-
-
-def test_a_recording_names_the_models_of_its_roles(quiz: Path, once: Command) -> None:
-    record(once, *CAREFUL)
-    cassette = find_recording(["replay/recorded"], {}, "results")
-    assert cassette is not None
-    assert dict(cassette.binding_models) == {
-        "candidate": ("mock/careful",),
-        "judge": ("mock/careful:a", "mock/careful:b"),
-    }
-    assert cassette.models == {"mock/careful", "mock/careful:a", "mock/careful:b"}

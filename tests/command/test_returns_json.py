@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from openpyxl import load_workbook
 
+from tests.answers import ask
 from tests.conftest import Command
 
 HEAD = """benchmark demo "1.0.0" { languages en }
@@ -73,28 +74,22 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def values(tripos: Command, query: str) -> list[dict[str, Any]]:
-    assert tripos("sql", query, "-o", "n.json").code == 0
-    found: list[dict[str, Any]] = json.loads(Path("n.json").read_text("utf-8"))
-    return found
-
-
 def test_a_run_has_every_value_in_every_place(folder: Path, tripos: Command) -> None:
     assert tripos("check", "s.tripos", "--worlds").code == 0
     planned = tripos("plan", "s.tripos", *RUN[2:], "--json")
     assert planned.code == 0, planned.err
     done = tripos(*RUN, "--json")
     assert done.code == 0, done.err
-    kept = values(tripos, "select reply, parsed, status, messages, sample_id, model from samples where step = 'reply' "
+    kept = ask(tripos, "select reply, parsed, status, messages, sample_id, model from samples where step = 'reply' "
                           "and scenario = 'one'")  # fmt: skip
     assert {row["status"] for row in kept} == {"ok"} and len(kept) == 8
     told = [json.loads(row["parsed"]) for row in kept if row["model"] == "mock/careful"]
     assert told == [json.loads(row["reply"]) for row in kept if row["model"] == "mock/careful"]
     assert all(json.loads(row["messages"])[1]["content"] == '"leaf, [stem]"' for row in kept)  # a shot is JSON too
     asked = "select distinct parsed->>'$.answer' as answer, cast(parsed->'$.number' as integer) as number from samples"
-    found = values(tripos, f"{asked} where step = 'reply' and model = 'mock/careful' and scenario = 'one'")
+    found = ask(tripos, f"{asked} where step = 'reply' and model = 'mock/careful' and scenario = 'one'")
     assert {(row["answer"], row["number"]) for row in found} == {(row["answer"], row["number"]) for row in told}
-    scores = values(tripos, "select metric, value, status from scores where model = 'mock/careful'")
+    scores = ask(tripos, "select metric, value, status from scores where model = 'mock/careful'")
     assert {row["status"] for row in scores} == {"scored"}
     assert tripos("export", "parquet", "-o", "out").code == 0
     table = pq.read_table("out/samples.parquet").to_pylist()
@@ -122,7 +117,7 @@ def test_people_grade_a_reply_of_any_json_as_text(folder: Path, tripos: Command)
     assert tripos(*RUN, "--scenario", "one").code == 0
     assert tripos("annotate", "--role", "person", "--name", "ada").code == 0
     lines = [line for sheet in load_workbook("ada.xlsx") for line in sheet.iter_rows(values_only=True)]
-    kept = values(tripos, "select parsed from samples where step = 'reply' and model = 'mock/careful'")
+    kept = ask(tripos, "select parsed from samples where step = 'reply' and model = 'mock/careful'")
     for row in kept:
         value = json.loads(row["parsed"])
         assert any(value == _json(cell) for line in lines for cell in line)

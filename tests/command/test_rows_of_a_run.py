@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.answers import ask
 from tests.conftest import Command
 from tests.lengths import sized
 
@@ -143,15 +144,9 @@ def figures(tripos: Command, store: str = "results", *of_run: str) -> list[Any]:
     ]
 
 
-def rows(tripos: Command, query: str, store: str = "results") -> list[dict[str, Any]]:
-    assert tripos("sql", query, "-o", "rows.json", "--store", store).code == 0
-    found: list[dict[str, Any]] = json.loads(Path("rows.json").read_text("utf-8"))
-    return found
-
-
 def mean(tripos: Command, benchmark: str, metric: str, store: str = "results") -> tuple[float, int]:
     query = f"select avg(value) as value, count(*) as n from {benchmark}.scores where metric = '{metric}'"
-    [row] = rows(tripos, query, store)
+    [row] = ask(tripos, query, "--store", store)
     return row["value"], row["n"]
 
 
@@ -177,7 +172,7 @@ def test_a_run_shows_nothing_of_another_model_in_one_of_its_roles(
     for view in ("scores", "items"):
         query = f"select * exclude (shown_run{', run_id, created_at' if view == 'scores' else ''})"
         query += f" from {benchmark}.{view} order by all"
-        assert rows(tripos, query) == rows(tripos, query, "fresh")
+        assert ask(tripos, query) == ask(tripos, query, "--store", "fresh")
 
 
 def test_what_an_author_wrote_is_shown_whoever_checked_it_first(tripos: Command) -> None:
@@ -186,11 +181,11 @@ def test_what_an_author_wrote_is_shown_whoever_checked_it_first(tripos: Command)
     last = run(tripos, author="mock/careful:a", checker="mock/careful:c")
     run(tripos, "fresh", author="mock/careful:a", checker="mock/careful:c")
     query = "select step, item_id, sample_number, reply from checked.samples where role <> 'candidate' order by all"
-    shown = rows(tripos, query)
+    shown = ask(tripos, query)
     assert [each["step"] for each in shown].count("item") >= 6
-    assert shown == rows(tripos, query, "fresh")
+    assert shown == ask(tripos, query, "--store", "fresh")
     taken_over = "select count(*) as n from main.samples where role = 'author' and adopted_from is not null"
-    assert rows(tripos, f"{taken_over} and run_id = '{last}'")[0]["n"] >= 6  # the author was not asked again
+    assert ask(tripos, f"{taken_over} and run_id = '{last}'")[0]["n"] >= 6  # the author was not asked again
 
 
 @pytest.mark.long
@@ -201,17 +196,17 @@ def test_whoever_rated_what_another_parser_made_of_a_reply_is_no_rater_of_this_r
     Path("ratings.jsonl").write_text(json.dumps(rating) + "\n", "utf-8")
     assert tripos("import", "scores", "ratings.jsonl", "--evaluator", "human/carl").code == 0
     query = "select evaluator, status, count(*) as n from rated.scores group by all order by all"
-    given = [each for each in rows(tripos, query) if each["evaluator"] == "human/carl"]
+    given = [each for each in ask(tripos, query) if each["evaluator"] == "human/carl"]
     assert [(each["status"], each["n"]) for each in given] == [("not_given", 1), ("scored", 1)]
     run(tripos, parser="mock/careful:b", judge="mock/careful:j")
-    assert {each["evaluator"] for each in rows(tripos, query)} == {"mock/careful:j"}
+    assert {each["evaluator"] for each in ask(tripos, query)} == {"mock/careful:j"}
 
 
 def test_an_expectation_is_held_against_the_run_alone(tripos: Command, once: Command) -> None:
     for parser in PARSERS:
         run(once, parser=f"mock/careful:{parser}")
     lowest, *_, highest = sorted(
-        figures(tripos, "results", each["run_id"])[3][1][0]["value"] for each in rows(tripos, "select run_id from runs")
+        figures(tripos, "results", each["run_id"])[3][1][0]["value"] for each in ask(tripos, "select run_id from runs")
     )
     assert lowest < highest
     spec(PARSED.replace("level >= 5", f"level >= {highest}"))
@@ -247,7 +242,7 @@ def test_a_corrected_answer_takes_the_place_of_the_wrong_one(tripos: Command, on
     run(once, parser="mock/careful:a")
     assert figures(tripos)[4][1][0]["value"] == 5.0
     assert mean(tripos, "parsed", "size") == (5.0, 2)
-    [row] = rows(tripos, "from parsed.means(metric := 'size')")
+    [row] = ask(tripos, "from parsed.means(metric := 'size')")
     assert (row["mean"], row["items"]) == (5.0, 2)
 
 
@@ -257,7 +252,7 @@ def test_an_added_field_leaves_no_row_behind(tripos: Command, once: Command) -> 
     spec(more=", hint text")
     run(once, parser="mock/careful:a")
     assert mean(tripos, "parsed", "size") == (1.5, 2)
-    assert rows(tripos, "select count(*) as n from parsed.items") == [{"n": 2}]
+    assert ask(tripos, "select count(*) as n from parsed.items") == [{"n": 2}]
 
 
 def test_a_narrowed_condition_leaves_no_row_behind(tripos: Command, once: Command) -> None:
@@ -272,7 +267,7 @@ def test_a_narrowed_condition_leaves_no_row_behind(tripos: Command, once: Comman
 def test_the_latest_run_of_each_model_shows_and_says_so(tripos: Command, once: Command) -> None:
     old = run(once, model="mock/careful:m,mock/careful:n", parser="mock/careful:a")
     new = run(once, model="mock/careful:m", parser="mock/careful:b")
-    found = rows(tripos, "select distinct model, shown_run from parsed.scores order by all")
+    found = ask(tripos, "select distinct model, shown_run from parsed.scores order by all")
     assert found == [{"model": "mock/careful:m", "shown_run": new}, {"model": "mock/careful:n", "shown_run": old}]
 
 
@@ -293,8 +288,8 @@ def test_scores_that_were_given_stand_with_the_reply_that_they_are_about(tripos:
     assert done.code == 0, done.err
     run(once, parser="mock/careful:b", judge="mock/careful:j")
     query = "select count(*) as n from parsed.scores where evaluator = 'human/anna'"
-    assert rows(tripos, query) == [{"n": 0}]
+    assert ask(tripos, query) == [{"n": 0}]
     assert tripos("report", first, "--json").data["people"] == {"human/anna": 2}
     last = run(once, parser="mock/careful:a", judge="mock/careful:k")
-    assert rows(tripos, query) == [{"n": 2}]
+    assert ask(tripos, query) == [{"n": 2}]
     assert tripos("report", last, "--json").data["people"] == {"human/anna": 2}

@@ -71,18 +71,8 @@ def endpoint(quiz: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def run(tripos: Command, path: str) -> Any:
-    arguments = (
-        "quiz.tripos",
-        "--model",
-        MODELS[path],
-        "--role",
-        "judge=mock/careful",
-        "--scenario",
-        "sums",
-        "--limit",
-        "1",
-    )
-    return tripos("run", *arguments, "--max-retries", "0", "--events", "events.jsonl")
+    chosen = ("--model", MODELS[path], "--role", "judge=mock/careful", "--scenario", "sums", "--limit", "1")
+    return tripos("run", "quiz.tripos", *chosen, "--max-retries", "0", "--events", "events.jsonl")
 
 
 def texts_in(folder: Path) -> Iterator[str]:

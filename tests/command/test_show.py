@@ -9,10 +9,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.answers import ask
 from tests.conftest import Command
 
 TALKS = """\
@@ -54,13 +54,6 @@ def _talks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("items.jsonl").write_text("\n".join(map(json.dumps, ROWS)), "utf-8")
 
 
-def ask(tripos: Command, query: str, store: str = "results") -> list[dict[str, Any]]:
-    answer = tripos("sql", query, "--store", store, "-o", "answer.json")
-    assert answer.code == 0, answer.err
-    rows: list[dict[str, Any]] = json.loads(Path("answer.json").read_text("utf-8"))
-    return rows
-
-
 def test_a_conversation_is_printed_with_who_said_what_how_it_ended_and_what_followed(
     tripos: Command, once: Command
 ) -> None:
@@ -83,10 +76,8 @@ def test_a_reply_is_printed_with_its_dialogue_and_its_scores(tripos: Command, on
     data = tripos("show", row["sample_id"], "--json").data
     assert data["said"][-2]["text"].endswith("1/2 of 1/4?")
     assert [score["metric"] for score in data["scores"]] == ["learnt"]
-
-
-def test_what_is_not_there_is_said(tripos: Command, once: Command) -> None:
-    once("run", "talks.tripos", *MODELS)
+    [before] = tripos("why", row["sample_id"], "--json").data["made_from"]["builds_on"]
+    assert before["step"] == "talk"
     shown = tripos("show", "abcdef123")
     assert (shown.code, "S0302" in shown.err) == (2, True)
 
@@ -107,7 +98,7 @@ def test_a_replay_says_every_turn_again(tripos: Command) -> None:
     replay = tripos("run", "talks.tripos", "--model", f"replay/results:{run}", "--store", "again", "--json")
     assert replay.code == 0, replay.err
     query = "select turn_id, text, left_out from main.turns order by all"
-    assert ask(tripos, query) == ask(tripos, query, "again") != []
+    assert ask(tripos, query) == ask(tripos, query, "--store", "again") != []
 
 
 def test_the_store_is_whole_after_compacting_and_nothing_is_asked_again(tripos: Command, once: Command) -> None:
@@ -117,14 +108,6 @@ def test_the_store_is_whole_after_compacting_and_nothing_is_asked_again(tripos: 
     assert tripos("store", "check").code == 0
     assert ask(tripos, "select turn_id, text from main.turns order by all") == before
     assert tripos("run", "talks.tripos", *MODELS, "--json").data["calls"]["asked"] == 0
-
-
-def test_why_names_the_conversation_that_a_reply_continues(tripos: Command, once: Command) -> None:
-    once("run", "talks.tripos", *MODELS)
-    query = "select sample_id from lessons.samples where step = 'sitting' and teaching = 'lesson' order by 1 limit 1"
-    [row] = ask(tripos, query)
-    [before] = tripos("why", row["sample_id"], "--json").data["made_from"]["builds_on"]
-    assert before["step"] == "talk"
 
 
 def test_replies_that_follow_a_conversation_are_not_imported(tripos: Command) -> None:

@@ -91,10 +91,6 @@ def test_a_run_asks_about_the_items_of_the_subset_alone(spec: Path, tripos: Comm
     for scenario in ("sums", "words"):
         own = [(each["level"], each["kind"]) for each in found if each["scenario"] == scenario]
         assert sorted(own) == [("easy", "a"), ("easy", "b"), ("hard", "a"), ("hard", "b")]
-
-
-def test_the_same_subset_is_asked_once_and_the_rest_by_a_run_of_all(spec: Path, tripos: Command) -> None:
-    tripos(*RUN, "--subset", "some")
     assert tripos(*RUN, "--subset", "some", "--json").data["calls"]["asked"] == 0
     assert tripos(*RUN, "--json").data["calls"]["asked"] == 2 * (40 - 8)
 
@@ -110,26 +106,17 @@ def test_only_and_scenario_restrict_the_subset_further(spec: Path, tripos: Comma
     assert (whole.data["calls"]["asked"], part.data["calls"]["asked"]) == (16, 4)
 
 
-def test_people_are_handed_the_items_of_the_subset(spec: Path, tripos: Command) -> None:
-    tripos(*RUN)
-    done = tripos("annotate", "--name", "anna", "--subset", "some")
-    assert done.code == 0
-    assert done.out.startswith("8 replies of run ")
-    [batch] = Path("results/annotations").glob("*.json")
-    assert json.loads(batch.read_text("utf-8"))["chosen"]["subset"] == "some"
-
-
 def test_people_are_handed_what_a_run_of_the_subset_asked_about(spec: Path, tripos: Command) -> None:
     tripos(*RUN)
-    assert tripos("annotate", "--name", "anna", "--subset", "some").code == 0
-    chosen = {
-        row["item_id"]
-        for path in Path("results/annotations").glob("*.json")
-        for row in json.loads(path.read_text())["rows"]
-    }
+    done = tripos("annotate", "--name", "anna", "--subset", "some")
+    assert done.code == 0 and done.out.startswith("8 replies of run ")
+    [path] = Path("results/annotations").glob("*.json")
+    batch = json.loads(path.read_text("utf-8"))
+    assert batch["chosen"]["subset"] == "some"
     tripos(*RUN, "--subset", "some", "--store", "subset")
     tripos("sql", ASK, "--store", "subset", "-o", "own.json")
-    assert chosen == {row["item_id"] for row in json.loads(Path("own.json").read_text("utf-8"))}
+    own = {row["item_id"] for row in json.loads(Path("own.json").read_text("utf-8"))}
+    assert {row["item_id"] for row in batch["rows"]} == own
 
 
 def test_people_are_told_where_a_run_has_a_part_of_the_subset(spec: Path, tripos: Command) -> None:

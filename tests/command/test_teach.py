@@ -73,13 +73,14 @@ def test_a_person_teaches_one_lesson_after_another(tripos: Command, teach: Any) 
     said = [(row["talk"], row["number"], row["model"]) for row in turns(tripos)]
     assert said == [(0, 1, "human/anna"), (0, 2, "mock/student"), (0, 3, "human/anna"), (1, 1, "human/anna")]
     assert turns(tripos)[0]["text"] == "A half is one of two.\nIt is."
-
-
-def test_a_person_is_told_what_a_model_would_be_and_never_the_question(teach: Any) -> None:
-    shown = teach(WHOLE).out.partition("lessons 1.0.0: ")[0]
+    # They are told what a model would be, and never the question; of a lesson that goes on, what was said since.
+    assert taught.out.count("your instructions") == 2 and "A half is one of two." not in taught.out
+    shown = taught.out.partition("lessons 1.0.0: ")[0]
     assert "Teach halves. When it is understood, say LESSON OVER." in shown
     assert ROWS[0]["question"] not in shown
     assert max(map(len, shown.splitlines())) <= 80
+    again = teach("")
+    assert (again.code, "your instructions" in again.out) == (0, False), "both lessons are finished"
 
 
 def test_whoever_leaves_goes_on_with_the_next_turn(tripos: Command, teach: Any) -> None:
@@ -92,13 +93,6 @@ def test_whoever_leaves_goes_on_with_the_next_turn(tripos: Command, teach: Any) 
     assert again.code == 0
     assert "you said\n  A half is one of two." in again.out
     assert [row["number"] for row in turns(tripos) if row["talk"] == 0 and row["text"]] == [1, 2, 3]
-
-
-def test_a_finished_lesson_is_not_taught_again(teach: Any) -> None:
-    assert teach(WHOLE).code == 0
-    again = teach("")
-    assert again.code == 0
-    assert "your instructions" not in again.out
 
 
 def test_a_person_is_no_model_that_a_run_could_ask(tripos: Command) -> None:
@@ -158,9 +152,3 @@ def test_a_byte_that_is_no_text_does_not_end_a_lesson(tripos: Command, monkeypat
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(said), "utf-8"))
     assert tripos("teach", "lessons.tripos", "--name", "anna", "--role", "student=mock/student").code == 0
     assert turns(tripos)[0]["text"] == "A half \ufffd is."
-
-
-def test_of_a_lesson_that_goes_on_only_what_was_said_since_is_shown(teach: Any) -> None:
-    shown = teach(WHOLE).out
-    assert shown.count("A half is one of two.") == 0
-    assert shown.count("your instructions") == 2

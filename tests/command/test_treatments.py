@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.answers import ask_values
 from tests.conftest import Command
 
 SPEC = """\
@@ -70,30 +71,32 @@ def ran(spec: Path, tripos: Command, once: Command) -> dict[str, Any]:
     return data
 
 
-def rows(tripos: Command, query: str) -> list[tuple[Any, ...]]:
-    assert tripos("sql", query, "-o", "rows.json").code == 0
-    return [tuple(row.values()) for row in json.loads(Path("rows.json").read_text())]
-
-
-def test_as_many_calls_are_made_as_were_planned(ran: dict[str, Any]) -> None:
+def test_as_many_calls_are_made_as_were_planned_and_what_is_shared_counts_once(
+    ran: dict[str, Any], tripos: Command
+) -> None:
     # Two subjects, two models: lessons in two tones; a student after each lesson and without; a judge of each answer.
     lessons, answers, plain = 2 * 2 * 2, 2 * (2 * 2 + 1), 2 * 2
     assert ran["calls"]["planned"] == ran["calls"]["asked"] == lessons + 2 * answers + plain
+    report = tripos("report", "--json").data
+    assert (report["samples"], report["scores"]) == ({"ok": 8 + 4}, {"scored": 2 * 10 + 4})
+    assert [each["scores"] for each in tripos("list", "--json").data] == [2 * 10 + 4]
+    query = "select distinct lesson, tone, model from openings.scores where scenario = 'plain' order by all"
+    assert ask_values(tripos, query) == [(None, None, "mock/careful"), (None, None, "mock/careless")]
 
 
 def test_arms_are_columns_and_what_they_share_is_a_row_in_each(ran: dict[str, Any], tripos: Command) -> None:
-    found = rows(
+    found = ask_values(
         tripos,
         "select lesson::text, tone::text, count(*) from openings.samples where step = 'answer' group by all order by all",
     )
     assert found == [("given", "plain", 4), ("given", "warm", 4), ("none", "plain", 2), ("none", "warm", 2)]
-    assert rows(tripos, "select count(*) from main.samples where step = 'answer'") == [(10,)]
+    assert ask_values(tripos, "select count(*) from main.samples where step = 'answer'") == [(10,)]
 
 
 @pytest.mark.parametrize("table", ["scores", "rationales", "judgements"])
 def test_every_arm_has_its_rows_for_every_model(ran: dict[str, Any], tripos: Command, table: str) -> None:
     only = {"scores": "where metric = 'CLEAR'", "rationales": "", "judgements": ""}[table]
-    found = rows(
+    found = ask_values(
         tripos, f"select lesson::text, tone::text, count(*) from openings.{table} {only} group by all order by all"
     )
     without = 2 if table == "judgements" else 4  # a judgement is no model's but the one that it judges
@@ -107,20 +110,10 @@ def test_every_arm_has_its_rows_for_every_model(ran: dict[str, Any], tripos: Com
 
 def test_a_baseline_stands_for_every_compared_model(ran: dict[str, Any], tripos: Command) -> None:
     query = "select distinct model, sample_id from openings.scores where lesson = 'none' and metric = 'long'"
-    found = rows(tripos, query)
+    found = ask_values(tripos, query)
     assert {model for model, _ in found} == {"mock/careful", "mock/careless"}
     assert len({sample for _, sample in found}) == 2
-    assert rows(tripos, "select count(*) from main.scores where model = 'mock/careful:s'") == [(4,)]
-
-
-def test_the_list_of_runs_counts_the_scores_of_baselines(ran: dict[str, Any], tripos: Command) -> None:
-    [listed] = tripos("list", "--json").data
-    assert listed["scores"] == sum(tripos("report", "--json").data["scores"].values())
-
-
-def test_a_scenario_without_arms_has_none(ran: dict[str, Any], tripos: Command) -> None:
-    query = "select distinct lesson, tone, model from openings.scores where scenario = 'plain' order by all"
-    assert rows(tripos, query) == [(None, None, "mock/careful"), (None, None, "mock/careless")]
+    assert ask_values(tripos, "select count(*) from main.scores where model = 'mock/careful:s'") == [(4,)]
 
 
 def test_measures_go_by_arms_in_the_order_of_the_plan_with_their_labels(ran: dict[str, Any], tripos: Command) -> None:
@@ -133,12 +126,6 @@ def test_measures_go_by_arms_in_the_order_of_the_plan_with_their_labels(ran: dic
         ("given", 2, 4),
     ]
     assert "no lesson" in tripos("report").out
-
-
-def test_the_report_counts_what_is_shared_once(ran: dict[str, Any], tripos: Command) -> None:
-    data = tripos("report", "--json").data
-    assert data["samples"] == {"ok": 8 + 4}
-    assert data["scores"] == {"scored": 2 * 10 + 4}
 
 
 def test_a_run_of_one_model_shows_its_own_baseline_and_nothing_of_another(ran: dict[str, Any], tripos: Command) -> None:
@@ -156,7 +143,7 @@ def test_a_model_that_was_run_on_fewer_items_has_the_baseline_of_these(
     ran: dict[str, Any], tripos: Command, once: Command
 ) -> None:
     assert once("run", "openings.tripos", "--model", "mock/slow", *MODELS[2:], "--limit", "1", "--json").code == 0
-    found = rows(
+    found = ask_values(
         tripos,
         "select model, count(distinct item_id) from openings.scores"
         " where lesson = 'none' and metric = 'long' group by all order by all",
@@ -171,7 +158,7 @@ def test_an_example_with_shots_runs(tripos: Command, tmp_path: Path, monkeypatch
     done = tripos("run", str(example), "--model", "mock/careful", "--role", "critic=mock/reward", *chosen, "--json")
     assert done.code == 0
     assert done.data["calls"]["planned"] == done.data["calls"]["asked"] == 5
-    (messages,) = rows(tripos, "select messages from mathtutorbench.samples where step = 'solution' limit 1")[0]
+    (messages,) = ask_values(tripos, "select messages from mathtutorbench.samples where step = 'solution' limit 1")[0]
     assert [each["role"] for each in json.loads(messages)] == ["user", "assistant", "user", "assistant", "user"]
 
 
@@ -183,7 +170,7 @@ def test_a_scenario_of_baselines_alone_shows_them_for_the_models_of_its_runs(spe
     done = tripos("run", "openings.tripos", *MODELS, "--limit", "1", "--json")
     assert done.code == 0, done.err
     query = "select model, metric::text, tone::text, count(*) from openings.scores where scenario = 'opening' group by all order by all"
-    found = rows(tripos, query)
+    found = ask_values(tripos, query)
     assert found == [
         (model, metric, tone, 1)
         for model in ("mock/careful", "mock/careless")
@@ -201,5 +188,5 @@ def test_one_run_shows_the_baselines_of_its_own_student(ran: dict[str, Any], tri
     for run, student in ((ran["run_id"], "mock/careful:s"), (done.data["run_id"], "mock/careful:t")):
         assert tripos("sql", "--run", run, query, "-o", "rows.json").code == 0
         shown = {row["sample_id"] for row in json.loads(Path("rows.json").read_text())}
-        kept = rows(tripos, f"select sample_id from main.scores where model = '{student}'")
+        kept = ask_values(tripos, f"select sample_id from main.scores where model = '{student}'")
         assert shown == {sample for (sample,) in kept}

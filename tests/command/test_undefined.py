@@ -10,12 +10,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.answers import fetch
 from tests.conftest import Command
 from tests.lengths import spread
 from tripos.cli.progress import RunSummary, summary_data, summary_lines
 from tripos_runtime.asking.progress import RunProgress
-from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.connect import connect
 
 SPEC = """\
 benchmark sums "1.0.0" { languages en }
@@ -61,11 +60,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def ask(query: str) -> list[tuple[Any, ...]]:
-    with connect(Store.open("results", create=False)) as connection:
-        return connection.execute(query).fetchall()
-
-
 def measures(tripos: Command) -> dict[str, dict[str, Any]]:
     done = tripos("report", "--json")
     assert done.code == 0, done.err
@@ -75,7 +69,7 @@ def measures(tripos: Command) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize("score", spread(SCORES, 1))
 def test_a_score_that_a_reply_leaves_undefined_is_counted_as_missing(folder: Path, tripos: Command, score: str) -> None:
     bring(folder, tripos, score)
-    found = ask("select status, error, count(*) from sums.scores group by all order by all")
+    found = fetch("select status, error, count(*) from sums.scores group by all order by all")
     assert [(status, count) for status, _, count in found] == [("scored", 1), ("undefined", 9)]
     assert [error for _, error, _ in found] == [None, SCORES[score]]
     told = measures(tripos)
@@ -88,7 +82,7 @@ def test_a_score_that_a_reply_leaves_undefined_is_counted_as_missing(folder: Pat
 
 def test_a_score_that_the_item_leaves_undefined_is_not_applicable(folder: Path, tripos: Command) -> None:
     bring(folder, tripos, 'reply.text == nth(split(item.answer, ";"), 1) and words(reply.text) > 0')
-    assert ask("select status, error, count(*) from sums.scores group by all") == [
+    assert fetch("select status, error, count(*) from sums.scores group by all") == [
         ("not_applicable", "`nth` has no value: a list of 1 has no item at position 1", 10)
     ]
 

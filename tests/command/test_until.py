@@ -143,21 +143,9 @@ def test_the_board_of_a_release_is_whole(sums: Path, tripos: Command) -> None:
 
 def test_when_it_stops_follows_from_order_and_replies_alone(sums: Path, tripos: Command) -> None:
     run(tripos, "--until", "settled", "--seed", "3", "--store", "wide", "--max-connections", "16")
-    tripos(
-        "run",
-        "s.tripos",
-        "--model",
-        MODELS,
-        "--until",
-        "settled",
-        "--seed",
-        "3",
-        "--store",
-        "cut",
-        "--budget",
-        "7calls",
-    )
-    run(tripos, "--until", "settled", "--seed", "3", "--store", "cut", "--max-connections", "1")
+    seeded = ("--until", "settled", "--seed", "3", "--store", "cut")
+    tripos("run", "s.tripos", "--model", MODELS, *seeded, "--budget", "7calls")
+    run(tripos, *seeded, "--max-connections", "1")
     told = settled(tripos, "--store", "wide")
     assert told == settled(tripos, "--store", "cut")
     assert told["seed"] == 3

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.answers import ask
 from tests.conftest import Command
 from tripos.terminal import escape_controls
 from tripos_warehouse.tables.text import fold
@@ -36,13 +36,6 @@ measure g = mean(good)
 CAREFUL = ("--model", "mock/careful", "--role", "judge=mock/careful:a")
 
 
-def rows(tripos: Command, query: str) -> list[dict[str, Any]]:
-    done = tripos("sql", query, "-o", "rows.json")
-    assert done.code == 0, done.err
-    found: list[dict[str, Any]] = json.loads(Path("rows.json").read_text("utf-8"))
-    return found
-
-
 @pytest.fixture
 def ran(quiz: Path, once: Command) -> Path:
     """The quiz, run once with one judge."""
@@ -60,7 +53,7 @@ def chain(quiz: Path, once: Command) -> Path:
 
 
 def test_a_score_is_followed_to_its_judge_its_reply_and_its_item(ran: Path, tripos: Command) -> None:
-    [row] = rows(tripos, "from quiz.scores where metric = 'RIGHT' limit 1")
+    [row] = ask(tripos, "from quiz.scores where metric = 'RIGHT' limit 1")
     found = tripos("why", row["score_id"], "--json").data
     assert (found["table"], found["id"], found["score"]["value"]) == ("scores", row["score_id"], row["value"])
     assert found["made_from"]["judgement_id"] == row["judgement_id"]
@@ -68,17 +61,15 @@ def test_a_score_is_followed_to_its_judge_its_reply_and_its_item(ran: Path, trip
     assert found["item"]["item_id"] == row["item_id"]
     assert "Is the reply right?" in found["rubric"]
     assert found["item"]["fields"]["question"] in found["sample"]["messages"][0]["content"]
-
-
-def test_a_sample_shows_what_was_made_from_it(ran: Path, tripos: Command) -> None:
-    [row] = rows(tripos, "from quiz.samples where scenario = 'sums' limit 1")
+    [row] = ask(tripos, "from quiz.samples where scenario = 'sums' limit 1")
     found = tripos("why", row["sample_id"], "--json").data["made_from"]
     assert {score["metric"] for score in found["scores"]} == {"long", "CLEAR", "RIGHT"}
     assert [judgement["evaluator"] for judgement in found["judgements"]] == ["mock/careful:a"]
+    assert "error[S0101]" in tripos("why", "abcdef", "--store", "empty").err
 
 
 def test_the_replies_that_a_reply_builds_on_are_the_ones_it_was_made_from(chain: Path, tripos: Command) -> None:
-    for row in rows(tripos, "from chain.samples where step = 'reply'"):
+    for row in ask(tripos, "from chain.samples where step = 'reply'"):
         found = tripos("why", row["sample_id"], "--json").data["made_from"]
         [draft] = found["builds_on"]
         assert (draft["step"], draft["model"], draft["sample_number"]) == ("draft", row["model"], row["sample_number"])
@@ -86,14 +77,9 @@ def test_the_replies_that_a_reply_builds_on_are_the_ones_it_was_made_from(chain:
         [hint] = draft["builds_on"]
         assert (hint["step"], hint["model"], hint["settings"]["temperature"]) == ("hint", "mock/careful:h", 0.5)
         assert draft["messages"][0]["content"].endswith(hint["reply"])
-
-
-def test_a_score_without_a_judge_is_followed_to_its_reply(chain: Path, tripos: Command) -> None:
-    [row] = rows(tripos, "from chain.scores where metric = 'long' limit 1")
+    [row] = ask(tripos, "from chain.scores where metric = 'long' limit 1")
     done = tripos("why", row["score_id"])
-    assert done.code == 0, done.err
-    assert "builds on" in done.out
-    assert "draft" in done.out
+    assert (done.code, "builds on" in done.out, "draft" in done.out) == (0, True, True), done.err
     found = tripos("why", row["score_id"], "--json").data
     assert (found["made_from"]["sample_id"], found["sample"]) == (row["sample_id"], None)
 
@@ -101,7 +87,7 @@ def test_a_score_without_a_judge_is_followed_to_its_reply(chain: Path, tripos: C
 def test_a_reply_that_was_asked_for_again_shows_its_first_try(quiz: Path, tripos: Command, once: Command) -> None:
     broken = ("--model", "mock/broken-json", "--role", "judge=mock/careful:a")
     assert once("run", "quiz.tripos", *broken, "--json").code == 0
-    [row] = rows(tripos, "from quiz.samples where scenario = 'words' limit 1")
+    [row] = ask(tripos, "from quiz.samples where scenario = 'words' limit 1")
     done = tripos("why", row["sample_id"])
     assert "first try" in done.out
     assert "asked for again" in done.out
@@ -110,7 +96,7 @@ def test_a_reply_that_was_asked_for_again_shows_its_first_try(quiz: Path, tripos
 
 @pytest.mark.parametrize("column", ["sample_id", "judgement_id", "score_id"])
 def test_six_characters_are_enough_and_the_text_fits_80_columns(ran: Path, tripos: Command, column: str) -> None:
-    [row] = rows(tripos, f"from quiz.scores where {column} is not null limit 1")
+    [row] = ask(tripos, f"from quiz.scores where {column} is not null limit 1")
     done = tripos("why", row[column][:6])
     assert done.code == 0, done.err
     assert row[column] in done.out
@@ -121,7 +107,7 @@ def test_long_texts_are_shortened_unless_all_is_wanted(quiz: Path, tripos: Comma
     question = " ".join(f"word{number}" for number in range(400))
     (quiz / "items.jsonl").write_text(json.dumps({"question": question, "answer": "42"}), "utf-8")
     once("run", "quiz.tripos", *CAREFUL, "--json")
-    [row] = rows(tripos, "from quiz.samples where scenario = 'sums'")
+    [row] = ask(tripos, "from quiz.samples where scenario = 'sums'")
     short, whole = tripos("why", row["sample_id"]).out, tripos("why", row["sample_id"], "--full").out
     assert ("word399" in short, "word399" in whole) == (False, True)
     assert "--full" in short
@@ -131,7 +117,7 @@ def test_hostile_text_is_shown_harmlessly(quiz: Path, tripos: Command, once: Com
     hostile = "\x1b[2J\x1b]0;owned\x07 \u202eevil [bold]no[/bold]\r\x00\x9b31m {{ item.answer }}"
     (quiz / "items.jsonl").write_text(json.dumps({"question": hostile, "answer": "42"}), "utf-8")
     assert once("run", "quiz.tripos", *CAREFUL, "--json").code == 0
-    [row] = rows(tripos, "from quiz.samples where scenario = 'sums'")
+    [row] = ask(tripos, "from quiz.samples where scenario = 'sums'")
     done = tripos("why", row["sample_id"])
     assert not set(done.out) & {"\x1b", "\x07", "\x9b", "\r", "\x00", "\u202e"}
     assert "\\x1b[2J" in done.out
@@ -160,7 +146,7 @@ def test_a_beginning_that_fits_several_names_some(ran: Path, tripos: Command, mo
     monkeypatch.setattr("tripos.runs.provenance.SHORTEST", 1)
     ids = [
         row["id"]
-        for row in rows(tripos, "select score_id as id from main.scores union all select sample_id from main.samples")
+        for row in ask(tripos, "select score_id as id from main.scores union all select sample_id from main.samples")
     ]
     first = next(each[0] for each in ids if sum(other[0] == each[0] for other in ids) > 1)
     done = tripos("why", first)
@@ -168,17 +154,12 @@ def test_a_beginning_that_fits_several_names_some(ran: Path, tripos: Command, mo
     assert sum(each in done.err for each in ids) >= 2
 
 
-def test_a_store_without_runs_has_no_results(quiz: Path, tripos: Command) -> None:
-    done = tripos("why", "abcdef")
-    assert (done.code, "error[S0101]" in done.err) == (2, True)
-
-
 def test_an_item_of_wide_characters_is_folded_by_their_width(quiz: Path, tripos: Command, once: Command) -> None:
     (quiz / "items.jsonl").write_text(
         json.dumps({"question": "请计算十五加二十七等于多少" * 20, "answer": "42"}), "utf-8"
     )
     once("run", "quiz.tripos", *CAREFUL, "--json")
-    [row] = rows(tripos, "from quiz.samples where scenario = 'sums'")
+    [row] = ask(tripos, "from quiz.samples where scenario = 'sums'")
     from rich.cells import cell_len
 
     done = tripos("why", row["sample_id"], "--full")
@@ -198,7 +179,7 @@ def test_joiners_of_scripts_that_need_them_stay() -> None:
 def test_the_benchmark_need_not_lie_beside_the_store(
     ran: Path, tripos: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    [row] = rows(tripos, "from quiz.scores limit 1")
+    [row] = ask(tripos, "from quiz.scores limit 1")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
@@ -208,7 +189,7 @@ def test_the_benchmark_need_not_lie_beside_the_store(
 def test_a_score_that_nothing_was_asked_for_says_so(quiz: Path, tripos: Command) -> None:
     failing = ("--model", "mock/fails-9", "--role", "judge=mock/careful:a", "--max-retries", "0", "--json")
     assert tripos("run", "quiz.tripos", *failing).code == 1
-    [row] = rows(tripos, "from quiz.scores where metric = 'RIGHT' limit 1")
+    [row] = ask(tripos, "from quiz.scores where metric = 'RIGHT' limit 1")
     done = tripos("why", row["score_id"])
     assert done.code == 0, done.err
     assert "provider_error" in done.out
@@ -220,7 +201,7 @@ def test_a_score_of_a_step_that_a_condition_ruled_out_has_no_reply(quiz: Path, t
     (quiz / "quiz.tripos").write_text(text, "utf-8")
     options = ("--model", "mock/careful:x", "--role", "judge=mock/careful:a", "--role", "helper=mock/careful:h")
     assert once("run", "quiz.tripos", *options, "--json").code == 0
-    [row] = rows(tripos, "from chain.scores where metric = 'long' limit 1")
+    [row] = ask(tripos, "from chain.scores where metric = 'long' limit 1")
     done = tripos("why", row["score_id"])
     assert done.code == 0, done.err
     assert "none (not_applicable: the condition of `reply` does not hold" in done.out
@@ -239,7 +220,7 @@ def test_a_score_of_elements_is_followed_to_what_its_judges_said_of_each(
     Path("chain.tripos").write_text(spec, "utf-8")
     run = tripos("run", "chain.tripos", *CAREFUL, "--role", "helper=mock/careful")
     assert run.code == 0, run.err
-    scores = rows(tripos, "select score_id, value from scores where metric = 'good'")
+    scores = ask(tripos, "select score_id, value from scores where metric = 'good'")
     assert len(scores) == 2
     for score in scores:
         told = json.loads(tripos("why", score["score_id"], "--json").out)

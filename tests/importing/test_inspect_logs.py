@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.answers import ask
 from tests.compiler.compiling import plan_of
 from tests.conftest import Command
 from tripos.annotation.carry_over import carry_over_scores
@@ -35,12 +36,6 @@ def imported(tripos: Command, *words: str, code: int = 0) -> dict[str, Any]:
     return dict(json.loads(outcome.out))
 
 
-def rows(tripos: Command, query: str) -> list[dict[str, Any]]:
-    outcome = tripos("sql", query, "--format", "json")
-    assert outcome.code == 0, outcome.err
-    return list(json.loads(outcome.out))
-
-
 def test_figures_of_the_report_are_those_of_the_log(folder: Path, tripos: Command) -> None:
     (log,) = imported(tripos, str(LOGS / "quiz.eval"))["logs"]
     assert (log["samples"], log["scores"], log["without_value"]) == (14, 69, 1)
@@ -61,20 +56,20 @@ def test_figures_of_the_report_are_those_of_the_log(folder: Path, tripos: Comman
 
 def test_samples_have_what_the_log_says_of_them(folder: Path, tripos: Command) -> None:
     imported(tripos, str(LOGS / "quiz.eval"))
-    told = rows(tripos, "select * from quiz.samples where messages like '%2 + 2%' order by sample_number")
+    told = ask(tripos, "select * from quiz.samples where messages like '%2 + 2%' order by sample_number")
     assert [row["reply"] for row in told] == ["4", "4"]
     assert [(row["model"], row["tokens_in"], row["tokens_out"]) for row in told] == [("mockllm/model", 24, 3)] * 2
     assert json.loads(told[0]["messages"]) == [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "What is 2 + 2?"},
     ]
-    (run,) = rows(tripos, "select options ->> '$.log.settings' as settings, roles, status from main.runs")
+    (run,) = ask(tripos, "select options ->> '$.log.settings' as settings, roles, status from main.runs")
     assert json.loads(run["settings"]) == {"max_tokens": 20, "temperature": 0.3, "seed": 7}
-    (item,) = rows(tripos, "select fields from quiz.items where fields ->> '$.id' = 'talk'")
+    (item,) = ask(tripos, "select fields from quiz.items where fields ->> '$.id' = 'talk'")
     assert json.loads(item["fields"])["target"] == '["green","绿"]'
-    reasons = rows(tripos, "select distinct evaluator, reason from quiz.rationales where metric = 'partly' order by 2")
+    reasons = ask(tripos, "select distinct evaluator, reason from quiz.rationales where metric = 'partly' order by 2")
     assert reasons[0] == {"evaluator": "inspect/partly", "reason": "the reply has 1 letters"}
-    (kept,) = rows(tripos, "select reply from quiz.judgements where reply like '%NaN%' and scorer = 'facets_right'")
+    (kept,) = ask(tripos, "select reply from quiz.judgements where reply like '%NaN%' and scorer = 'facets_right'")
     assert json.loads(kept["reply"])["value"]["right"] == "C"
 
 
@@ -82,9 +77,9 @@ def test_a_failed_sample_and_a_log_that_was_read_before(folder: Path, tripos: Co
     (log,) = imported(tripos, str(LOGS / "failed.json"))["logs"]
     assert log["statuses"] == {"ok": 13, "provider_error": 1}
     assert any("without a value" in each["what"] for each in log["left_out"])
-    failed = rows(tripos, "select error, reply, status from quiz.samples where status <> 'ok'")
+    failed = ask(tripos, "select error, reply, status from quiz.samples where status <> 'ok'")
     assert failed == [{"error": "ValueError('the server broke')", "reply": None, "status": "provider_error"}]
-    lacking = rows(tripos, "select metric, count(*) as n from quiz.scores where status = 'provider_error' group by 1")
+    lacking = ask(tripos, "select metric, count(*) as n from quiz.scores where status = 'provider_error' group by 1")
     assert {each["metric"]: each["n"] for each in lacking} == dict.fromkeys(METRICS, 1)
     report = json.loads(tripos("report", "--json").out)
     assert all(row["n"] < row["total"] == 14 for measure in report["measures"] for row in measure["rows"])
@@ -101,7 +96,7 @@ def test_a_failed_score_keeps_its_status_under_a_changed_plan(folder: Path, trip
     told["samples"][0]["scores"]["match"] = {"value": math.nan, "reason": "grader_failed", "explanation": "no verdict"}
     (folder / "log.json").write_text(json.dumps(told), "utf-8")
     (log,) = imported(tripos, "log.json")["logs"]
-    failed = rows(tripos, "select status, error from quiz.scores where metric = 'match' and value is null order by 1")
+    failed = ask(tripos, "select status, error from quiz.scores where metric = 'match' and value is null order by 1")
     assert failed[0] == {"status": "parse_failure", "error": "no verdict"}
     spec = folder / "imported" / "quiz" / "quiz.tripos"
     scored = "score match = match(response: reply.text)"
@@ -112,7 +107,7 @@ def test_a_failed_score_keeps_its_status_under_a_changed_plan(folder: Path, trip
     assert carry_over_scores(store, plan, log["run_id"]) == 13
     (step,) = (each for each in plan.scenarios[0].steps if each.name == "match")
     query = f"select status, count(*) as n from main.scores where fingerprint = '{step.fingerprint}' group by all"
-    assert {each["status"]: each["n"] for each in rows(tripos, query)} == {"scored": 12, "parse_failure": 1}
+    assert {each["status"]: each["n"] for each in ask(tripos, query)} == {"scored": 12, "parse_failure": 1}
 
 
 def test_two_logs_are_two_runs_over_the_same_items(folder: Path, tripos: Command) -> None:
@@ -120,7 +115,7 @@ def test_two_logs_are_two_runs_over_the_same_items(folder: Path, tripos: Command
     found = imported(tripos, "logs")
     assert len(found["logs"]) == 2
     assert found["others"] == []
-    assert len(rows(tripos, "select distinct item_id from main.items")) == 7
+    assert len(ask(tripos, "select distinct item_id from main.items")) == 7
     first, second = (each["run_id"] for each in found["logs"])
     outcome = tripos("compare", first, second)
     assert outcome.code == 0, outcome.err
@@ -137,9 +132,9 @@ def test_a_changed_log_is_named(folder: Path, tripos: Command) -> None:
     assert outcome.code == 1
     assert "sample 1: match was 1, is 0" in outcome.err
     assert "S0505" in outcome.err
-    assert rows(tripos, "select sum(value) as s from quiz.scores where metric = 'match'")[0]["s"] == 10
+    assert ask(tripos, "select sum(value) as s from quiz.scores where metric = 'match'")[0]["s"] == 10
     assert tripos("import", "logs", "a.json", "--replace").code == 0
-    assert rows(tripos, "select sum(value) as s from quiz.scores where metric = 'match'")[0]["s"] == 9
+    assert ask(tripos, "select sum(value) as s from quiz.scores where metric = 'match'")[0]["s"] == 9
     log["samples"][1]["output"]["choices"][0]["message"]["content"] = "another"
     (folder / "a.json").write_text(json.dumps(log), "utf-8")
     outcome = tripos("import", "logs", "a.json", "--replace")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import http.server
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
+
+from tests.releases.file_server import address_of, running
 
 
 @dataclass
@@ -81,13 +82,6 @@ def serving() -> Iterator[Bucket]:
     """The stand-in, as long as it is needed."""
     bucket = Bucket()
     handler = type("Handler", (_Handler,), {"bucket": bucket})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    bucket.address = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
+    with running(http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)) as server:
+        bucket.address = address_of(server)
         yield bucket
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

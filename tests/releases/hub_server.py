@@ -6,12 +6,13 @@ import base64
 import hashlib
 import http.server
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from tests.releases.file_server import address_of, running
 
 TOKEN = "hf_of_the_test"
 Tree = dict[str, bytes]
@@ -197,13 +198,6 @@ def serving() -> Iterator[Hub]:
     """The stand-in, as long as it is needed."""
     hub = Hub()
     handler = type("Handler", (_Handler,), {"hub": hub})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    hub.address = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
+    with running(http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)) as server:
+        hub.address = address_of(server)
         yield hub
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

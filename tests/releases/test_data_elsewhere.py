@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import http.server
 import shutil
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import huggingface_hub.constants
 import pytest
 
 from tests.conftest import Command
+from tests.releases.file_server import FileServer, address_of, running
 from tests.releases.hub_server import Hub, Repo, serving
 
 SPEC = """
@@ -101,28 +100,14 @@ def test_what_the_hub_lacks_is_told(hub: Hub, here: Path, tripos: Command, sourc
 def test_a_file_of_the_web_is_fetched_and_one_of_this_machine_only_on_request(here: Path, tripos: Command) -> None:
     (here / "served").mkdir()
     (here / "served/rows.jsonl").write_bytes(EASY)
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), lambda *given: Quiet(*given, directory=str(here / "served"))
-    )
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        write(here, f"http://127.0.0.1:{server.server_address[1]}/rows.jsonl")
+    with running(FileServer(here / "served")) as server:
+        write(here, f"{address_of(server)}/rows.jsonl")
         refused = tripos("fetch", "sums.tripos")
         assert refused.code != 0 and "of this machine or its network" in refused.err
         done = tripos("fetch", "sums.tripos", "--allow-private", "--json")
         assert done.code == 0, done.err
         (kept,) = done.data["data"].values()
         assert Path(kept).read_bytes() == EASY
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
     assert tripos("check", "sums.tripos").code == 0
     assert tripos("fetch", "sums.tripos", "--untrusted").code == 2
 

@@ -125,12 +125,16 @@ def test_a_named_value_of_a_release_comes_with_what_is_taken(folder: Path, tripo
     assert "E0917" in tripos("check", "more").err
 
 
-def test_what_is_taken_of_a_release_has_the_fingerprints_that_it_has_there(folder: Path) -> None:
+def test_what_is_taken_of_a_release_has_the_fingerprints_that_it_has_there(folder: Path, tripos: Command) -> None:
     before, after = plan_at(folder / "releases/sums-1.0.0"), plan_at(extend(folder))
     assert before.fingerprints < after.fingerprints
     assert [(each.name, each.version, each.scenarios) for each in after.extends] == [
         ("sums", "1.0.0", ("sized", "sums"))
     ]
+    digest = digest_of(folder / "releases/sums-1.0.0")
+    assert f"extends sums 1.0.0, {digest[:12]}" in tripos("plan", "more").out
+    said = tripos("diff", "releases/sums-1.0.0", "more").out
+    assert said.startswith("sums 1.0.0 → more 1.0.0\nmore extends sums")
 
 
 def test_what_a_run_of_the_release_kept_is_not_asked_again(folder: Path, tripos: Command, once: Command) -> None:
@@ -195,11 +199,6 @@ def test_a_subset_of_the_release_is_drawn_from_its_scenarios_alone(folder: Path,
     assert once("run", str(extend(folder)), "--subset", "few", *MODEL, "--store", "ours").code == 0
     listed = "select scenario, item_id from main.run_items order by all"
     assert query(folder / "ours", listed) == query(folder / "theirs", listed) != []
-
-
-def test_the_plan_shows_what_is_extended(folder: Path, tripos: Command) -> None:
-    digest = digest_of(folder / "releases/sums-1.0.0")
-    assert f"extends sums 1.0.0, {digest[:12]}" in tripos("plan", str(extend(folder))).out
 
 
 def test_a_release_holds_those_that_it_extends_and_is_verified_and_run_alone(folder: Path, tripos: Command) -> None:
@@ -474,9 +473,3 @@ def test_a_newer_release_that_is_extended_is_told_as_a_change(folder: Path, trip
     write(folder / "more", {"more.tripos": HEAD + f'use release "sums@1.0" sha256 "{digest}"\n' + OWN})
     found = find_changes(before, plan_at(folder / "more"))
     assert [(each.part, each.text) for each in found] == [("patch", "extends `sums`: was 1.0.0 and is 1.0.1")]
-
-
-def test_a_spec_that_is_held_against_the_release_says_that_it_extends_it(folder: Path, tripos: Command) -> None:
-    extend(folder)
-    said = tripos("diff", "releases/sums-1.0.0", "more").out
-    assert said.startswith("sums 1.0.0 → more 1.0.0\nmore extends sums")

@@ -8,13 +8,14 @@ import shutil
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import Command
+from tests.releases.file_server import FileServer, address_of, running
 from tests.releases.test_releases import LESSONS, release
 from tripos.releases import download
 from tripos.releases.download import download_release, is_public
@@ -33,45 +34,20 @@ scenario own {
 """
 
 
-class _Server(http.server.ThreadingHTTPServer):
-    answer: Callable[[http.server.BaseHTTPRequestHandler], None] | None = None
-    asked: list[str]
-
-
-class _Handler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-    def do_GET(self) -> None:
-        assert isinstance(self.server, _Server)
-        self.server.asked.append(self.path)
-        if self.server.answer is not None:
-            return self.server.answer(self)
-        return super().do_GET()
-
-
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[_Server]:
-    served = tmp_path / "served"
-    served.mkdir()
+def server(tmp_path: Path) -> Iterator[FileServer]:
     made = release(LESSONS, tmp_path / "made").path
-    shutil.copytree(made, served / "lessons")
-    one = _Server(("127.0.0.1", 0), lambda *args: _Handler(*args, directory=str(served)))
-    one.asked = []
-    thread = threading.Thread(target=one.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    yield one
-    one.shutdown()
-    one.server_close()
-    thread.join()
+    shutil.copytree(made, tmp_path / "served/lessons")
+    with running(FileServer(tmp_path / "served")) as one:
+        yield one
 
 
-def url_of(server: _Server) -> str:
-    return f"http://127.0.0.1:{server.server_address[1]}/lessons"
+def url_of(server: FileServer) -> str:
+    return f"{address_of(server)}/lessons"
 
 
 @pytest.fixture
-def spec(server: _Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def spec(server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "mine").mkdir()
     monkeypatch.chdir(tmp_path / "mine")
     path = tmp_path / "mine" / "more.tripos"
@@ -90,7 +66,7 @@ def spec(server: _Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     ],
 )
 def test_no_verb_opens_a_connection_for_what_a_spec_names(
-    server: _Server, spec: Path, tripos: Command, words: tuple[str, ...]
+    server: FileServer, spec: Path, tripos: Command, words: tuple[str, ...]
 ) -> None:
     done = tripos(*words)
     assert done.code == 2 and "E0912" in done.err and "has not been fetched" in done.err
@@ -100,14 +76,14 @@ def test_no_verb_opens_a_connection_for_what_a_spec_names(
 
 @pytest.mark.parametrize("words", [("fetch", "more.tripos"), ("run", "more.tripos", "--fetch", "--model", "mock/a")])
 def test_an_address_of_this_machine_is_not_reached_unless_that_is_said(
-    server: _Server, spec: Path, tripos: Command, words: tuple[str, ...]
+    server: FileServer, spec: Path, tripos: Command, words: tuple[str, ...]
 ) -> None:
     done = tripos(*words)
     assert done.code == 2 and "of this machine or its network" in done.err
     assert server.asked == []
 
 
-def test_what_was_fetched_is_kept_and_pinned_and_used(server: _Server, spec: Path, tripos: Command) -> None:
+def test_what_was_fetched_is_kept_and_pinned_and_used(server: FileServer, spec: Path, tripos: Command) -> None:
     done = tripos("fetch", "more.tripos", "--allow-private", "--json")
     assert done.code == 0, done.err
     [kept] = Path("releases").glob("lessons-*")
@@ -121,27 +97,27 @@ def test_what_was_fetched_is_kept_and_pinned_and_used(server: _Server, spec: Pat
     assert "has not been fetched" in tripos("check", "more.tripos").err
 
 
-def test_a_release_of_another_digest_is_not_fetched_further(server: _Server, spec: Path, tripos: Command) -> None:
+def test_a_release_of_another_digest_is_not_fetched_further(server: FileServer, spec: Path, tripos: Command) -> None:
     spec.write_text(SPEC.replace("URL", url_of(server)).replace("PIN", f' sha256 "{"0" * 64}"'), "utf-8")
     done = tripos("fetch", "more.tripos", "--allow-private")
     assert done.code == 2 and "has the digest" in done.err
     assert server.asked == ["/lessons/manifest.json"]
 
 
-def test_a_url_is_fetched_by_itself(server: _Server, tmp_path: Path, tripos: Command) -> None:
+def test_a_url_is_fetched_by_itself(server: FileServer, tmp_path: Path, tripos: Command) -> None:
     done = tripos("fetch", url_of(server), "--allow-private", "--to", str(tmp_path / "kept"))
     assert done.code == 0 and "sha256 " in done.out
     assert tripos("verify", str(next((tmp_path / "kept").glob("lessons-*")))).code == 0
 
 
-def failure(server: _Server, reach: NetworkPolicy, to: Path) -> str:
+def failure(server: FileServer, reach: NetworkPolicy, to: Path) -> str:
     to.mkdir()
     with pytest.raises(TriposError) as caught:
         download_release(url_of(server), to, reach)
     return f"{caught.value.code} {caught.value.message}"
 
 
-def test_a_redirect_is_checked_as_the_first_address_was(server: _Server, tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_redirect_is_checked_as_the_first_address_was(server: FileServer, tmp_path: Path, monkeypatch: Any) -> None:
     """The first address is taken for a public one, and what it redirects to is inside."""
 
     def redirect(handler: http.server.BaseHTTPRequestHandler) -> None:
@@ -162,7 +138,7 @@ def test_a_redirect_is_checked_as_the_first_address_was(server: _Server, tmp_pat
     assert seen[1] == "127.0.0.1:9"
 
 
-def test_a_circle_of_redirects_ends(server: _Server, tmp_path: Path) -> None:
+def test_a_circle_of_redirects_ends(server: FileServer, tmp_path: Path) -> None:
     def redirect(handler: http.server.BaseHTTPRequestHandler) -> None:
         handler.send_response(301)
         handler.send_header("Location", handler.path)
@@ -172,7 +148,7 @@ def test_a_circle_of_redirects_ends(server: _Server, tmp_path: Path) -> None:
     assert "redirects more than 5 times" in failure(server, NetworkPolicy(private=True), tmp_path / "to")
 
 
-def test_what_is_too_large_is_cut_off(server: _Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_too_large_is_cut_off(server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(download, "MOST_MANIFEST_BYTES", 100)
     assert "more than 100 bytes" in failure(server, NetworkPolicy(private=True), tmp_path / "to")
     monkeypatch.setattr(download, "MOST_MANIFEST_BYTES", 2**20)
@@ -238,7 +214,7 @@ def test_an_object_store_is_asked_without_the_keys_of_the_user(monkeypatch: pyte
     ],
 )
 def test_a_url_that_the_user_types_leads_to_a_private_host_only_where_that_is_said(
-    server: _Server, tripos: Command, words: tuple[str, ...]
+    server: FileServer, tripos: Command, words: tuple[str, ...]
 ) -> None:
     given = [word.replace("URL", url_of(server)) for word in words]
     done = tripos(*given)
@@ -269,15 +245,13 @@ def test_the_address_that_was_checked_is_the_one_that_is_reached(monkeypatch: py
     assert (asked, reached) == (["example.org"], ["93.184.216.34"])
 
 
-def test_headers_are_sent_to_the_first_server_alone(server: _Server, tmp_path: Path) -> None:
+def test_headers_are_sent_to_the_first_server_alone(server: FileServer, tmp_path: Path) -> None:
     sent: list[tuple[str, str | None]] = []
-    other = _Server(("127.0.0.1", 0), _Handler)
-    other.asked = []
 
     def redirect(handler: http.server.BaseHTTPRequestHandler) -> None:
         sent.append(("first", handler.headers.get("Authorization")))
         handler.send_response(302)
-        handler.send_header("Location", f"http://127.0.0.1:{other.server_address[1]}/x")
+        handler.send_header("Location", f"{address_of(other)}/x")
         handler.end_headers()
 
     def answer(handler: http.server.BaseHTTPRequestHandler) -> None:
@@ -286,12 +260,8 @@ def test_headers_are_sent_to_the_first_server_alone(server: _Server, tmp_path: P
         handler.end_headers()
         handler.wfile.write(b"x")
 
-    server.answer, other.answer = redirect, answer
-    threading.Thread(target=other.serve_forever, args=(0.01,), daemon=True).start()
-    try:
+    with running(FileServer(tmp_path)) as other:
+        server.answer, other.answer = redirect, answer
         web = download.Web(url_of(server), NetworkPolicy(private=True), headers={"Authorization": "Bearer mine"})
         assert web.save("x", tmp_path / "x", 10) == 1
-    finally:
-        other.shutdown()
-        other.server_close()
     assert sent == [("first", "Bearer mine"), ("other", None)]

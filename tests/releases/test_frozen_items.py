@@ -5,19 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import Command
+from tests.releases.test_extending import query
 from tripos.releases.frozen import frozen_items
 from tripos.releases.manifest import canonical, checksum_line
 from tripos.releases.verification import verify
 from tripos.runs.compilation import find_spec
 from tripos_runtime.datasets.cases import CaseSource
-from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.connect import connect
 
 SPEC = """\
 benchmark written "1.0.0" {
@@ -47,12 +45,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "written.tripos").write_text(SPEC, "utf-8")
     return tmp_path
-
-
-def query(store: Path, text: str) -> list[tuple[Any, ...]]:
-    connection = connect(Store.open(store, create=False))
-    with connection:
-        return connection.execute(text).fetchall()
 
 
 def test_items_that_nobody_has_made_yet_cannot_be_released(folder: Path, tripos: Command) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import http.server
-import threading
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.releases.file_server import FileServer, address_of, running
 from tests.releases.test_releases import LESSONS, contents, release, wrong
 from tripos.releases.locations import open_location, pack, push
 from tripos.releases.network_policy import NetworkPolicy
@@ -25,22 +23,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> WrittenRelease:
     return release(LESSONS, tmp_path_factory.mktemp("places"))
 
 
-class _Silent(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
 @pytest.fixture
 def url(made: WrittenRelease) -> Iterator[str]:
     """Yield where a web server on this machine has the release."""
-    handler = partial(_Silent, directory=str(made.path.parent))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/{made.path.name}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with running(FileServer(made.path.parent)) as server:
+        yield f"{address_of(server)}/{made.path.name}"
 
 
 def same(found: Path | None, made: WrittenRelease) -> bool:
@@ -84,17 +71,11 @@ def test_a_release_on_a_web_server_is_read(url: str, made: WrittenRelease) -> No
     assert same(open_location(url, NetworkPolicy(private=True)), made)
 
 
-@pytest.mark.parametrize("given", ["http://127.0.0.1:1/x-1.0.0", "file:///nowhere/x-1.0.0"])
-def test_a_place_without_a_release_is_told_so(given: str) -> None:
+@pytest.mark.parametrize("given", ["http://127.0.0.1:1/x-1.0.0", "file:///nowhere/x-1.0.0", "{folder}/no.zip"])
+def test_a_place_without_a_release_is_told_so(given: str, tmp_path: Path) -> None:
+    (tmp_path / "no.zip").write_text("no zip")
     with pytest.raises(TriposError) as caught:
-        open_location(given, NetworkPolicy(private=True))
-    assert caught.value.code == "S0851"
-
-
-def test_a_zip_that_is_none_is_told_so(tmp_path: Path) -> None:
-    (tmp_path / "x.zip").write_text("no zip")
-    with pytest.raises(TriposError) as caught:
-        open_location(str(tmp_path / "x.zip"))
+        open_location(given.format(folder=tmp_path), NetworkPolicy(private=True))
     assert caught.value.code == "S0851"
 
 

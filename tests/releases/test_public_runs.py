@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.answers import fetch
 from tests.conftest import Command
-from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.connect import connect
 
 SPEC = """
 benchmark sums "1.0.0" { title "Sums", license "MIT", languages en }
@@ -56,11 +54,6 @@ def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command, on
     return Path(shutil.copytree(tmp_path / "owner/releases/sums-1.0.0", "sums-1.0.0"))
 
 
-def rows(query: str, store: str = "results") -> list[tuple[Any, ...]]:
-    with connect(Store.open(store, create=False)) as connection:
-        return connection.execute(query).fetchall()
-
-
 def test_the_public_runs_the_items_that_are_public_and_is_told_of_the_others(release: Path, tripos: Command) -> None:
     done = tripos("run", str(release), *RUN)
     assert (done.code, TOLD in done.err) == (0, True), done.err
@@ -87,17 +80,17 @@ def test_the_public_items_are_those_of_the_whole_under_their_own_names(release: 
     assert once("run", str(release), *RUN, "--data", "../owner", "--store", "whole").code == 0
     listed = "select item_id, fields from main.items order by all"
     scored = "select item_id, score_id, value from main.scores order by all"
-    assert len(rows(listed)) == 8 and len(rows(listed, "whole")) == 10
-    assert set(rows(listed)) < set(rows(listed, "whole"))
-    assert set(rows(scored)) < set(rows(scored, "whole"))
+    assert len(fetch(listed)) == 8 and len(fetch(listed, "whole")) == 10
+    assert set(fetch(listed)) < set(fetch(listed, "whole"))
+    assert set(fetch(scored)) < set(fetch(scored, "whole"))
 
 
 def test_subsets_hold_what_they_hold_with_all_items_at_hand(release: Path, once: Command) -> None:
     assert once("run", str(release), *RUN).code == 0
     assert once("run", str(release), *RUN, "--data", "../owner", "--store", "whole").code == 0
     marked = "select item_id, subsets from main.run_items order by all"
-    whole = dict(rows(marked, "whole"))
-    assert all(whole[item] == subsets for item, subsets in rows(marked))
+    whole = dict(fetch(marked, "whole"))
+    assert all(whole[item] == subsets for item, subsets in fetch(marked))
 
 
 def test_whoever_has_the_items_afterwards_runs_the_rest(release: Path, tripos: Command, once: Command) -> None:

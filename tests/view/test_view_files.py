@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from tests.answers import ask
 from tests.conftest import Command
 from tests.warehouse.small_run import small_plan
 from tripos.releases import opening
@@ -53,11 +54,6 @@ def read(view: ViewFiles, path: str) -> Any:
     data = view.json(path)
     assert data is not None
     return json.loads(data)
-
-
-def answer(tripos: Command, query: str) -> Any:
-    assert tripos("sql", query, "-o", "answer.json").code == 0
-    return json.loads(Path("answer.json").read_bytes())
 
 
 def tables(view: ViewFiles, run: str) -> dict[str, list[dict[str, Any]]]:
@@ -114,7 +110,7 @@ def test_means_of_the_grid_are_those_of_the_scores_on_their_scales(view: ViewFil
     }
     query = """select scenario, metric, model, avg((value - 1) / 9) as score from quiz.scores
       where metric in ('CLEAR', 'RIGHT') group by all"""
-    rows = answer(tripos, query)
+    rows = ask(tripos, query)
     assert len(rows) == 6
     assert made == pytest.approx({(row["scenario"], row["metric"], row["model"]): row["score"] for row in rows})
 
@@ -213,7 +209,7 @@ def test_sentences_are_in_the_languages_of_readers(quiz: Path, tripos: Command, 
 def test_judges_have_agreement_and_severity(view: ViewFiles, tripos: Command) -> None:
     (run,) = read(view, "index.json")["runs"]
     made = read(view, f"runs/{run['run_id']}/judges.json")
-    rows = answer(tripos, "from quiz.agreement(per := 'metric')")
+    rows = ask(tripos, "from quiz.agreement(per := 'metric')")
     assert made["agreement"] == rows
     assert {(each["evaluator"], each["metric"]) for each in made["severity"]} == {
         (judge, metric) for judge in ("mock/fair", "mock/severe") for metric in ("CLEAR", "RIGHT")

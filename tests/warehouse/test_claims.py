@@ -67,19 +67,6 @@ def test_a_released_claim_is_free_after_a_flush_that_succeeds_and_its_rows_can_b
     assert other.statuses("samples", [name("sample", 1)]) == ["ok"]
 
 
-def test_who_takes_over_from_the_dead_reads_what_they_had_kept(store: Store) -> None:
-    store.append(unit(0))
-    mine, other = two(store)
-    assert other.claim("else")
-    mine.claim("a")
-    mine.keep(unit(1))
-    die(mine)
-    assert len(segments(store.root)) == 1
-    assert other.claim("a")
-    assert other.refresh()
-    assert other.statuses("samples", [name("sample", 1)]) == ["ok"]
-
-
 def test_who_takes_over_reads_what_one_had_kept_that_died_while_another_was_recovered(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -158,14 +158,6 @@ def test_refresh_takes_in_what_another_process_committed(store: Store) -> None:
     assert not mine.refresh()
 
 
-def test_refresh_says_nothing_new_about_our_own_commits(store: Store) -> None:
-    ledger = open_ledger(store, PRINTS)
-    ledger.keep(unit(1))
-    ledger.flush()
-    assert not ledger.refresh()
-    assert ledger.statuses("samples", [name("sample", 1)]) == ["ok"]
-
-
 def test_a_ledger_reads_on_where_another_process_compacts_and_cleans(store: Store) -> None:
     ledger = open_ledger(store, PRINTS)
     for number in range(4):

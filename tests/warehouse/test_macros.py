@@ -87,11 +87,7 @@ def test_means_have_what_is_behind_them(connection: duckdb.DuckDBPyConnection) -
     last = found[-1]
     assert (last["items"], last["scores"], last["without"], last["scale"]) == (4, 4, 0, "1..10")
     assert last["mean"] == pytest.approx(sum([6.0, 6.0, 8.0, 5.0]) / 4)
-
-
-def test_the_error_of_means_is_clustered_by_item(connection: duckdb.DuckDBPyConnection) -> None:
-    """With as many scores an item it is the standard error of the means of the items."""
-    last = rows(connection, "from edubench.means()")[-1]
+    # With as many scores an item it is the standard error of the means of the items.
     assert last["standard_error"] == pytest.approx(stdev([6.0, 6.0, 8.0, 5.0]) / math.sqrt(4))
 
 
@@ -168,20 +164,14 @@ def test_a_filter_of_means_filters(connection: duckdb.DuckDBPyConnection, filter
     assert [row["scores"] for row in rows(connection, f"from edubench.means({filter})")] == [4] * 4
 
 
-def test_no_macro_ranks_models(connection: duckdb.DuckDBPyConnection) -> None:
-    """A plain mean under the name of the verb would rank otherwise than the verb, which ranks by measures."""
-    with pytest.raises(StoreError) as caught:
-        run_query(connection, "from edubench.leaderboard()")
-    assert caught.value.code == "S0204"
-    assert caught.value.hint == "`tripos leaderboard` ranks models; plain means are in `edubench.means()`"
-
-
 def test_the_worst_replies_come_first_with_their_text(connection: duckdb.DuckDBPyConnection) -> None:
     found = rows(connection, "from edubench.worst(2)")
     assert [(row["model"], row["item_id"], row["reply"], row["value"], row["evaluator"]) for row in found] == [
         ("m1", "i3", "答 3", 4.0, "qwen/judge"),
         ("m1", "i0", "答 0", 5.0, "openai/judge"),
     ]
+    found = rows(connection, "from edubench.reasons(3, metric := 'accuracy')")
+    assert [(row["value"], row["reason"]) for row in found] == [(4.0, "accuracy: 因为")] + [(5.0, "accuracy: 因为")] * 2
 
 
 def test_disagreements_are_those_of_two_judges_widest_first(connection: duckdb.DuckDBPyConnection) -> None:
@@ -217,11 +207,7 @@ def test_means_have_the_scale_of_their_metric(mixed: duckdb.DuckDBPyConnection) 
     scales = {metric: row["scale"] for (_, metric), row in found.items()}
     assert scales == {"right": "0..1", "room": None, "clarity": "1..5", "firm": "0..1", "many": "0..1"}
     assert found["mock/careful", "right"]["scores"] == 3
-
-
-def test_means_compare_a_baseline_with_means_of_the_same_metric(mixed: duckdb.DuckDBPyConnection) -> None:
     nothing = "baseline/constant:nothing"
-    found = {(row["model"], row["metric"]): row for row in rows(mixed, "from mixed.means()")}
     assert found["mock/careful", "right"]["no_better_than"] == nothing
     # That baseline has no score of how many.
     assert (found[nothing, "many"]["without"], found["mock/careful", "many"]["no_better_than"]) == (3, None)
@@ -291,11 +277,6 @@ def test_a_judge_that_gives_one_grade_correlates_with_nobody(store: Store, run_r
     store.append({**flat, "runs": [flat["runs"][0] | {"roles": json.dumps(roles)}]})
     for row in rows(connect(store), "from edubench.agreement()"):
         assert row["correlation"] is None
-
-
-def test_reasons_are_of_the_lowest_scores(connection: duckdb.DuckDBPyConnection) -> None:
-    found = rows(connection, "from edubench.reasons(3, metric := 'accuracy')")
-    assert [(row["value"], row["reason"]) for row in found] == [(4.0, "accuracy: 因为")] + [(5.0, "accuracy: 因为")] * 2
 
 
 def test_failures_are_counted_by_kind_with_their_share(store: Store, run_rows: Build) -> None:

@@ -46,27 +46,6 @@ def test_a_measure_has_its_interval_and_coverage(store: Store, run_rows: Build, 
     assert row.half_width == max(6 - row.low, row.high - 6)
 
 
-def test_an_interval_stays_on_the_scale_and_needs_two_items(store: Store, run_rows: Build, plan: Plan) -> None:
-    store.append(run_rows("two", ("m",), items=2, value=lambda model, item: (1.0, 10.0)[item]))
-    [row] = evaluate(connect(store, "two"), plan, plan.measures[0]).rows
-    assert (row.low, row.high) == (1, 10)
-    store.append(run_rows("one", ("n",), items=1))
-    [row] = evaluate(connect(store, "one"), plan, plan.measures[0]).rows
-    assert (row.value, row.low, row.high) == (5.0, None, None)
-
-
-def test_rows_stand_in_plan_order(store: Store, run_rows: Build, plan: Plan) -> None:
-    store.append(run_rows("r1", ("b", "a")))
-    table = evaluate(connect(store), plan, plan.measures[1])
-    assert [(*row.by, row.model) for row in table.rows] == [
-        ("instruction_following", "a"),
-        ("instruction_following", "b"),
-        ("accuracy", "a"),
-        ("accuracy", "b"),
-    ]
-    assert list(table.to_rows()[0])[:4] == ["measure", "model", "metric", "value"]
-
-
 @pytest.mark.parametrize(
     ("sql", "message"),
     [("select 1 as model", "internal error: the SQL of measure `overall` lacks"), ("select nope", "Binder Error")],
@@ -128,12 +107,6 @@ def test_only_sql_is_wider_than_the_terminal(
     assert max(map(cell_len, lines)) <= width
 
 
-def test_all_sql_is_shown_on_demand(store: Store, run_rows: Build) -> None:
-    store.append(run_rows("r1"))
-    assert render_report(reported(store, "r1")).plain.count("SQL of") == 0
-    assert render_report(reported(store, "r1"), sql=True).plain.count("SQL of") == 3
-
-
 @pytest.mark.parametrize(("models", "caution"), [(("openai/gpt",), False), (("openai/gpt", "local/small"), True)])
 def test_a_model_that_stands_in_brings_a_caution(
     store: Store, run_rows: Build, models: tuple[str, ...], caution: bool
@@ -144,13 +117,17 @@ def test_a_model_that_stands_in_brings_a_caution(
     assert ("They say nothing about any model's" in render_report(found).plain) is caution
 
 
-def test_a_report_is_json(store: Store, run_rows: Build) -> None:
+def test_a_report_is_json_and_shows_all_sql_on_demand(store: Store, run_rows: Build) -> None:
+    with pytest.raises(StoreError, match="S0301: the store has no runs yet"):
+        find_run(connect(store))
     store.append(run_rows("r1"))
-    told = json.loads(json.dumps(reported(store, "r1").to_json()))
+    found = reported(store, "r1")
+    told = json.loads(json.dumps(found.to_json()))
     assert told["samples"] == {"ok": 8}
     assert told["run"]["started_at"] == "2026-03-01T08:00:00Z"
     assert [measure["name"] for measure in told["measures"]] == ["overall", "by_metric", "by_subject"]
     assert told["measures"][0]["rows"][0]["coverage"] == 1.0
+    assert [render_report(found, sql=sql).plain.count("SQL of") for sql in (False, True)] == [0, 3]
 
 
 def test_a_run_without_scores_has_a_report(store: Store, run_rows: Build) -> None:
@@ -186,9 +163,3 @@ def test_a_run_is_found_by_the_start_of_its_id(store: Store, run_rows: Build) ->
         find_run(connection, "2026")
     with pytest.raises(StoreError, match=r"S0301: no run `2062-ab`\n  help: did you mean `2026-ab`?"):
         find_run(connection, "2062-ab")
-
-
-def test_an_empty_store_has_no_run(store: Store) -> None:
-    assert list_runs(connect(store)) == []
-    with pytest.raises(StoreError, match="S0301: the store has no runs yet"):
-        find_run(connect(store))

@@ -40,6 +40,10 @@ def test_check_shows_every_table_and_that_all_is_well(root: Path, capsys: Say) -
     assert "3 commits" in said.out
     assert said.err == ""
     assert max(map(len, said.out.splitlines())) <= 80
+    assert run_command(["store", "check", "--store", str(root), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["whole"] is True
+    assert {table["table"]: table["rows"] for table in found["tables"] if table["rows"]} == {"samples": 3, "scores": 3}
 
 
 def test_check_ends_with_1_and_names_the_damage(root: Path, capsys: Say) -> None:
@@ -50,27 +54,18 @@ def test_check_ends_with_1_and_names_the_damage(root: Path, capsys: Say) -> None
     assert "1 damage found" in said.out
 
 
-def test_check_speaks_json(root: Path, capsys: Say) -> None:
-    assert run_command(["store", "check", "--store", str(root), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["whole"] is True
-    assert {table["table"]: table["rows"] for table in found["tables"] if table["rows"]} == {"samples": 3, "scores": 3}
-
-
 def test_compact_says_what_became_of_what(root: Path, capsys: Say) -> None:
     assert run_command(["store", "compact", "--store", str(root)]) == 0
     assert capsys.readouterr().out.startswith("commits: 3 became 1\nparts: 6 became 2\n0 doubles dropped\n")
     assert run_command(["store", "compact", "--store", str(root)]) == 0
     assert capsys.readouterr().out == "nothing to compact\n"
-    assert len(Store.open(root, create=False).rows("samples", [name("sample", number) for number in range(3)])) == 3
-
-
-def test_compact_speaks_json(root: Path, capsys: Say) -> None:
+    assert run_command(["store", "compact", "--store", str(root), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"compacted": False}
+    Store.open(root, create=False).append(unit(3))
     assert run_command(["store", "compact", "--store", str(root), "--json"]) == 0
     done = json.loads(capsys.readouterr().out)
     assert (done["compacted"], done["parts_after"]) == (True, 2)
-    assert run_command(["store", "compact", "--store", str(root), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"compacted": False}
+    assert len(Store.open(root, create=False).rows("samples", [name("sample", number) for number in range(4)])) == 4
 
 
 def test_gc_removes_what_is_older_than_the_grace(root: Path, capsys: Say) -> None:
@@ -93,17 +88,14 @@ def test_gc_can_only_say_what_it_would_do(root: Path, capsys: Say) -> None:
     assert path.exists()
 
 
-@pytest.mark.parametrize("grace", ["soon", "-1", "h", "nan", "inf"])
-def test_a_grace_that_is_no_time_is_refused(root: Path, capsys: Say, grace: str) -> None:
-    assert run_command(["store", "gc", "--store", str(root), f"--grace={grace}"]) == 2
-    assert "R0202" in capsys.readouterr().err
-
-
-def test_no_store_is_an_error_of_the_command(tmp_path: Path, capsys: Say) -> None:
-    assert run_command(["store", "check", "--store", str(tmp_path / "nowhere")]) == 2
-    assert "S0101" in capsys.readouterr().err
-
-
-def test_an_action_is_needed(capsys: Say) -> None:
-    assert run_command(["store"]) == 2
-    assert "R0202" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        *((f"gc --grace={grace}", "R0202") for grace in ("soon", "-1", "h", "nan", "inf")),
+        ("check --store nowhere", "S0101"),
+        ("", "R0202"),
+    ],
+)
+def test_a_wrong_command_is_refused(root: Path, capsys: Say, arguments: str, code: str) -> None:
+    assert run_command(["store", *arguments.split(), *(["--store", str(root)] if "gc" in arguments else [])]) == 2
+    assert code in capsys.readouterr().err

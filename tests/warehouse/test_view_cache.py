@@ -43,26 +43,19 @@ def test_a_query_gives_the_same_from_what_is_kept(full: Store) -> None:
         assert kept(full.root).execute(query).fetchall() == wanted, query
 
 
-def test_nothing_is_kept_before_the_first_opening(full: Store) -> None:
-    assert view_cache.connect_cached(full.root) is None
-
-
-def test_a_commit_makes_it_out_of_date(full: Store, run_rows: Build) -> None:
+def test_a_commit_a_move_and_a_tripos_whose_queries_changed_make_it_out_of_date(
+    full: Store, run_rows: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert view_cache.connect_cached(full.root) is None, "nothing was opened yet"
     connect(full)
+    with monkeypatch.context() as patch:
+        patch.setattr(view_cache, "code_version", lambda: "a later one")
+        assert view_cache.connect_cached(full.root) is None
     full.append(run_rows("r2", ("late",), minutes=2))
     assert view_cache.connect_cached(full.root) is None
     models = connect(full).execute("select distinct model from edubench.scores order by 1").fetchall()
     assert ("late",) in models
-
-
-def test_a_tripos_whose_queries_changed_makes_it_out_of_date(full: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    connect(full)
-    monkeypatch.setattr(view_cache, "code_version", lambda: "a later one")
-    assert view_cache.connect_cached(full.root) is None
-
-
-def test_a_store_that_is_moved_is_opened_anew(full: Store, tmp_path: Path) -> None:
-    connect(full)
+    kept(full.root).close()
     full.root.rename(tmp_path / "elsewhere")
     assert view_cache.connect_cached(tmp_path / "elsewhere") is None
 

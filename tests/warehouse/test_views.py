@@ -94,12 +94,6 @@ def test_a_retried_unit_counts_once_and_by_its_reply(store: Store, run_rows: Bui
     assert ask(connection, "select count(*) from runs") == [(1,)]
 
 
-def test_of_two_good_rows_the_last_one_counts(store: Store, run_rows: Build) -> None:
-    store.append(run_rows("r1", value=lambda model, item: 1.0))
-    store.append(run_rows("r2", value=lambda model, item: 2.0))
-    assert ask(connect(store), "select distinct value, run_id from scores") == [(2.0, "r2")]
-
-
 def test_axes_are_columns_in_plan_order_and_scores_carry_what_their_metric_says(store: Store, run_rows: Build) -> None:
     store.append(run_rows("r1"))
     connection = connect(store)
