@@ -12,7 +12,7 @@ from mutants import Spec, case_specs
 
 from tests.compiler.stand_in_releases import StandInReleases
 from tests.each import each
-from tests.lengths import sized
+from tests.lengths import sized, spread
 from tests.sources import modules, nodes_of
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
@@ -145,7 +145,7 @@ def misspelt(spec: Spec) -> Iterator[tuple[int, str]]:
     text = spec.files[spec.main]
     uses = {use.span for use in compiled(spec, {}).index.uses.values()}
     places = sorted((span.start, span.end) for span in uses if span.source.path == spec.main)
-    for start, end in places[:: sized(5, 1)]:
+    for start, end in spread(places, 6):
         yield text.count("\n", 0, start) + 1, f"{text[:start]}nosuch{text[end:]}"
 
 
