@@ -17,7 +17,7 @@ from aiohttp import web
 
 from tests.each import each
 from tests.lengths import sized
-from tests.runtime.contract_server import Sent, Server, answering, completion, serving
+from tests.runtime.contract_server import REQUEST, Sent, Server, answering, ask, completion, form_of, serving
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Endpoint, Message, ModelError, Price, Reply, Request
 from tripos_runtime.models.catalog import KEYED, NATIVE_PROVIDERS, PROVIDERS, path_of, set_file_variables
@@ -28,18 +28,10 @@ from tripos_runtime.models.litellm_models import file_arguments, library, settin
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .* on TypedDict:UserWarning")  # litellm's, once a process
 
 HERE = Endpoint("http://127.0.0.1:1/v1")
-REQUEST = Request("m", (Message("user", "hi"),))
 
 
 def asked(name: str, body: Any, request: Request = REQUEST, **options: Any) -> tuple[Reply, list[Sent]]:
-    async def use(server: Server) -> Reply:
-        model = open_model(name, {name: server.endpoint()}, **options)
-        try:
-            return await model.ask(request)
-        finally:
-            await model.close()
-
-    return serving(answering(body), use)
+    return ask(name, answering(body), request, **options)
 
 
 @pytest.mark.parametrize(
@@ -295,8 +287,6 @@ def test_a_model_whose_bill_is_not_known_is_asked_for_one_sample() -> None:
 
 @pytest.mark.parametrize("name", ["openai/m", "anthropic/claude-sonnet-4-5", "openai/gpt-5"])
 def test_text_that_is_no_text_is_sent_as_valid_json(name: str) -> None:
-    from tests.runtime.contract_server import form_of
-
     body = form_of("/v1/messages" if name.startswith("anthropic") else "")
     request = Request("m", (Message("user", "a\ud800b\x00c\U0001f600"),))
     _, sent = asked(name, body, request)
