@@ -73,8 +73,7 @@ def test_many_calls_with_large_replies_hold_no_more_than_the_room_and_all_of_the
 
 
 @given(
-    st.lists(st.lists(st.integers(1, 40 * MB), min_size=1, max_size=5), min_size=1, max_size=12),
-    st.integers(1, 300),
+    st.lists(st.lists(st.integers(1, 40 * MB), min_size=1, max_size=5), min_size=1, max_size=12), st.integers(1, 300)
 )
 @settings(deadline=None, max_examples=sized(40, 400))
 def test_no_calls_wait_for_each_other(growing: list[list[int]], room_mb: int) -> None:
