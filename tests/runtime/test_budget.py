@@ -143,6 +143,21 @@ def test_a_provider_that_counts_more_than_was_sent_is_debited_for_more_from_then
     assert 90_000 < budget.spent_tokens <= 100_000
 
 
+@each("usd, script, least, most", [
+    # Sixteen calls at once, of which each has 2,400 tokens of reasoning that nobody asked for.
+    (0.01, [reply(100, 2500)], 0.0100, 0.0102),
+    # Each is within the tokens that it may have; the provider says another cost, six times the first.
+    (0.03, [reply(cost_usd=0.002), reply(cost_usd=0.012)], 0.03 - 0.012, 0.03 + 0.012),
+])  # fmt: skip
+def test_calls_that_cost_more_than_expected_exceed_the_budget_by_one_call_at_most(
+    usd: float, script: list[Reply], least: float, most: float
+) -> None:
+    budget = Budget(usd=usd)
+    ended = outcomes(budget, Scripted([*script], price=PRICE, latency_s=1), 16)
+    assert least < budget.spent_usd <= most
+    assert len(script) > 1 or sum(isinstance(each, OutOfBudget) for each in ended) == 15
+
+
 def test_the_first_call_of_a_model_goes_alone_and_the_others_together() -> None:
     model = Scripted([reply()], price=PRICE, latency_s=1)
     assert all(isinstance(each, Called) for each in outcomes(Budget(usd=5.0), model, 10))
