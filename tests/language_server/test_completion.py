@@ -207,13 +207,11 @@ def test_the_parameter_that_is_being_written_is_shown(
     editor: Editor, text: str, typed: str, label: str, active: int
 ) -> None:
     with editor.edited("quiz.tripos", text, f"{typed}\n{text}"):
-        params = lsp.SignatureHelpParams(**editor.client.at("quiz.tripos", f"{typed}|\n"))
-        found = editor.wait(editor.client.connection.text_document_signature_help_async(params))
+        found = editor.request("signature_help", "quiz.tripos", f"{typed}|\n")
     assert found is not None
     [signature] = found.signatures
     assert signature.label.startswith(label) and found.active_parameter == active
 
 
 def test_outside_of_a_call_there_is_no_signature(editor: Editor) -> None:
-    params = lsp.SignatureHelpParams(**editor.client.at("quiz.tripos", "measure over|all"))
-    assert editor.wait(editor.client.connection.text_document_signature_help_async(params)) is None
+    assert editor.request("signature_help", "quiz.tripos", "measure over|all") is None
