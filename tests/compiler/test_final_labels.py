@@ -11,11 +11,7 @@ from tripos_compiler.library.functions.answers import final_number
 ANNOUNCED = {
     "en": (
         *(
-            "Answer: {}",
-            "**Answer:** {}",
-            "The answer is {}.",
-            "The final answer is {}.",
-            "Final answer: {}",
+            "Answer: {}", "**Answer:** {}", "The answer is {}.", "The final answer is {}.", "Final answer: {}",
             "Result: {}",
         ),
         *(
@@ -25,30 +21,18 @@ ANNOUNCED = {
             "Answer\n{}",
         ),
         *(
-            "## Final Answer\n\n{}",
-            "The answer is therefore {}.",
-            "The correct answer is {}.",
-            "Answer = {}",
+            "## Final Answer\n\n{}", "The answer is therefore {}.", "The correct answer is {}.", "Answer = {}",
             "Answer {}",
         ),
     ),
     "zh": (
         *(
-            "答案：{}",
-            "答案是{}。",
-            "最终答案为 {}。",
-            "所以答案应该是{}个。",
-            "正确答案是{}。",
-            "**答案**\n{}",
-            "最终结果是{}。",
+            "答案：{}", "答案是{}。", "最终答案为 {}。", "所以答案应该是{}个。", "正确答案是{}。", "**答案**\n{}", "最终结果是{}。",
         ),
         "结果：{}",
     ),
     "de": (
-        "Antwort: {}",
-        "Die Antwort ist {}.",
-        "Die Antwort lautet {}.",
-        "Das endgültige Ergebnis ist {}.",
+        "Antwort: {}", "Die Antwort ist {}.", "Die Antwort lautet {}.", "Das endgültige Ergebnis ist {}.",
         "Ergebnis: {}",
     ),
     "fr": ("Réponse : {}", "La réponse est {}.", "Le résultat final est {}."),
@@ -57,7 +41,7 @@ ANNOUNCED = {
     "it": ("Risposta: {}", "La risposta è {}.", "Il risultato finale è {}."),
     "ru": ("Ответ: {}", "Итоговый результат: {}"),
     "ja": ("答え：{}", "答えは{}です。"),
-}
+}  # fmt: skip
 """Texts that say the answer, whatever number comes after it."""
 
 ON_THE_WAY = {
@@ -80,12 +64,7 @@ ON_THE_WAY = {
     ),
     "zh": (
         *(
-            "结果他买了{}个。",
-            "第一步的结果是{}。",
-            "回答这个问题需要{}步。",
-            "中间结果是{}。",
-            "步骤1的结果为{}。",
-            "计算结果是{}。",
+            "结果他买了{}个。", "第一步的结果是{}。", "回答这个问题需要{}步。", "中间结果是{}。", "步骤1的结果为{}。", "计算结果是{}。",
         ),
         *("上一步的结果是{}。", "第2问的答案是{}。", "结果表明有{}人。"),
     ),
@@ -99,7 +78,7 @@ ON_THE_WAY = {
     "it": ("Il risultato del passo 1 è {}.", "Come risultato ne restano {}."),
     "pt": ("O resultado do passo 1 é {}.", "Como resultado restam {}."),
     "ru": ("Результат шага 1 равен {}.", "В результате осталось {}."),
-}
+}  # fmt: skip
 """Texts that say a number on the way to the one that comes last."""
 
 NUMBERS = st.integers(2, 999)

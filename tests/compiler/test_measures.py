@@ -467,14 +467,10 @@ def test_the_sql_of_a_mean_by_an_arm_has_a_column_of_its_name() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        "median(right)",
-        "sums.gain",
-        "2 * mean(right)",
-        "sums.right[hint: none]",
-        "sums.accuracy[hint: none]",
+        "median(right)", "sums.gain", "2 * mean(right)", "sums.right[hint: none]", "sums.accuracy[hint: none]",
         "mean(mean(cells) by level)",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_plain_mean_has_sql_too(value: str) -> None:
     text = f"measure cells = mean(right) by level, scenario\nmeasure it = {value}"
     if "cells" in value:

@@ -23,13 +23,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:Items? .* on TypedDict:UserWarni
 
 REQUEST = Request("m", (Message("user", "hi"),))
 WAYS = (
-    "openai/gpt-4o",
-    "mistral/mistral-small-latest",
-    "openai/gpt-5",
-    "anthropic/claude-sonnet-4-5",
-    "azure/gpt-4o",
+    "openai/gpt-4o", "mistral/mistral-small-latest", "openai/gpt-5", "anthropic/claude-sonnet-4-5", "azure/gpt-4o",
     "gemini/gemini-2.5-pro",
-)
+)  # fmt: skip
 Answering = Callable[[Sent], Awaitable[web.StreamResponse]]
 
 
