@@ -69,7 +69,6 @@ types: $(VENV)/.installed
 bench: $(VENV)/.installed
 	$(BIN)/python tests/bench/all.py --make-peers
 	$(BIN)/python tests/bench/calls.py
-	$(BIN)/python tests/bench/latency.py
 	$(BIN)/python tests/bench/million.py
 	$(BIN)/python tests/bench/page.py
 	$(BIN)/python tests/bench/forecast.py

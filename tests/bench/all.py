@@ -10,7 +10,6 @@ a peer that is not there is left out, which the table says. `--write` puts the t
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import shutil
@@ -30,16 +29,26 @@ import calls  # noqa: E402
 import check  # noqa: E402
 import exact_match  # noqa: E402
 import large_store  # noqa: E402
-import latency  # noqa: E402
 import peers  # noqa: E402
-import queries  # noqa: E402
-from processes import Server, Taken, median, more_files, server_option, serving, take  # noqa: E402
+from processes import (  # noqa: E402
+    TRIPOS,
+    Server,
+    Taken,
+    fastest_s,
+    median,
+    more_files,
+    server_option,
+    serving,
+    take,
+    take_tripos,
+)
 
 from tripos_warehouse.store.store import Store  # noqa: E402
 from tripos_warehouse.views.connect import connect  # noqa: E402
 
 PAGE = REPOSITORY / "docs" / "explanation/performance.md"
 BEGIN, END = "<!-- measured: tests/bench/all.py -->", "<!-- measured end -->"
+LEADERBOARD = "from edubench_shipped.means()"
 SCORES_A_SAMPLE = 11
 """A sample of the large store has about so many scores."""
 CONCURRENCY, CONNECTIONS, LATENCY_MS = 64, 512, 200
@@ -65,14 +74,13 @@ def start_rows(rounds: int) -> list[Row]:
     """Measure the start of a process and the check of 1,000 lines, beside a Python that does nothing."""
     with tempfile.TemporaryDirectory() as name:
         ours, _ = check.write(Path(name), 1000)
-        tripos = [sys.executable, "-m", "tripos"]
         commands = {
             "bare": [sys.executable, "-c", "pass"],
-            "help": [*tripos, "--help"],
-            "check": [*tripos, "check", str(ours / "bench.tripos")],
+            "help": [*TRIPOS, "--help"],
+            "check": [*TRIPOS, "check", str(ours / "bench.tripos")],
         }
         times = check.in_turn(commands, rounds, Path(name))
-    cpu = {each: statistics.median(seconds for _, seconds in taken) for each, taken in times.items()}
+    cpu = {each: median(taken).cpu_s for each, taken in times.items()}
     bare = f"Python that does nothing: {cpu['bare']:.2f} s"
     return [
         Row("`tripos --help`, CPU", f"{cpu['help']:.2f} s", bare, _times(cpu["help"] / cpu["bare"])),
@@ -143,19 +151,7 @@ def rate_row(options: argparse.Namespace, folder: Path) -> Row:
         for turn in range(options.rounds):
             server.asked()
             exact_match.check(take(exact_match.run(f"results{turn}", CONNECTIONS), folder).out, count, server.asked())
-            query = [
-                sys.executable,
-                "-m",
-                "tripos",
-                "sql",
-                latency.SPAN,
-                "--store",
-                f"results{turn}",
-                "-o",
-                "span.json",
-            ]
-            take(query, folder)
-            rates.append(count / json.loads((folder / "span.json").read_text("utf-8"))[0]["s"])
+            rates.append(count / exact_match.ask(folder, exact_match.SPAN, f"results{turn}"))
     rate = statistics.median(rates)
     what = f"calls a second, {LATENCY_MS} ms a reply, {CONNECTIONS} connections"
     return Row(what, f"{rate:,.0f}", f"possible: {ideal:,.0f}", f"{rate / ideal:.0%}", "90 % with workers")
@@ -170,12 +166,12 @@ def store_rows(options: argparse.Namespace, folder: Path) -> list[Row]:
     connect(store).close()
     connection = connect(store)
     [(scores,)] = connection.execute("select count(*) from scores").fetchall()
-    warm = queries.timed(lambda: connection.execute(queries.LEADERBOARD).fetchall(), options.rounds + 1)
+    warm = fastest_s(lambda: connection.execute(LEADERBOARD).fetchall(), options.rounds + 1)
     connection.close()
-    command = [sys.executable, "-m", "tripos", "sql", "--store", str(root), queries.LEADERBOARD]
-    whole = queries.timed(lambda: queries.process(command, folder), options.rounds + 1)
+    ours = ["sql", "--store", str(root), LEADERBOARD]
+    whole = min(take_tripos(ours, folder).wall_s for _ in range(options.rounds + 1))
     floor = [sys.executable, "-c", "import duckdb; duckdb.connect().execute('select 1').fetchall()"]
-    bare = queries.timed(lambda: queries.process(floor, folder), options.rounds + 1)
+    bare = min(take(floor, folder, beside_server=False).wall_s for _ in range(options.rounds + 1))
     what = f"leaderboard over {scores / 1e6:.1f} M scores"
     return [
         Row(f"{what}, warm", f"{warm:.2f} s", "", "", "0.1 s"),

@@ -17,21 +17,18 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import os
 import re
-import resource
 import shutil
-import statistics
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from processes import TRIPOS, Taken, median, take
 
 EDUBENCH = Path(__file__).parents[2] / "specs" / "edubench"
 SCENARIO = re.compile(r"^scenario (\w+) .*?^}\n", re.MULTILINE | re.DOTALL)
 DATASET = re.compile(r"^dataset (\w+)( from .*?^})", re.MULTILINE | re.DOTALL)
+LIKE = re.compile(r"^(scenario .* like \w+)", re.MULTILINE)
 OVER = re.compile(r"^  over (\w+) as item$", re.MULTILINE)
 PEER = """\
 client<llm> Candidate {
@@ -46,9 +43,10 @@ client<llm> Candidate {
 
 def tripos_spec(lines: int) -> str:
     """Return a spec of at most so many lines: EduBench in one file, its scenarios and their rows repeated."""
-    names = ("shipped", "axes", "metrics", "../common/judging", "../common/rubric", "allocation", "measures")
-    part = {name: (EDUBENCH / f"{name}.tripos").read_text("utf-8") for name in names}
-    part = {name: re.sub(r"^use .*\n", "", text, flags=re.MULTILINE) for name, text in part.items()}
+    part = {
+        path.stem: re.sub(r"^use .*\n", "", text, flags=re.MULTILINE)
+        for path, text in used(EDUBENCH / "shipped.tripos")
+    }
     rows = {row[1]: row[0] for row in re.finditer(r"^  \| (\w+) .*\n", part["allocation"], re.MULTILINE)}
     fixed = "\n".join(part.values())
     left = lines - fixed.count("\n") + sum(row.count("\n") for row in rows.values())
@@ -58,8 +56,18 @@ def tripos_spec(lines: int) -> str:
         if left < 0:
             break
         table += rows[name].replace(f" {name} ", f" {name}_{number} ", 1)
-        body += "\n" + text.replace(f"scenario {name}", f"scenario {name}_{number}", 1)
+        renamed = text.replace(f"scenario {name}", f"scenario {name}_{number}", 1)
+        body += "\n" + LIKE.sub(rf"\1_{number}", renamed)
     return fixed.replace("".join(rows.values()), table) + body
+
+
+def used(path: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the files of a spec with their texts, without its scenarios, rows and exports."""
+    text = path.read_text("utf-8")
+    yield path, text
+    for name in re.findall(r'^use "(.*)"', text, re.MULTILINE):
+        if not name.startswith(("scenarios", "items_", "distillation", "tables")):
+            yield from used(path.parent / name)
 
 
 def baml_spec(lines: int) -> str:
@@ -111,44 +119,24 @@ def write(folder: Path, lines: int) -> tuple[Path, Path]:
     return ours, theirs
 
 
-def seconds(command: list[str], folder: Path) -> tuple[float, float]:
-    """Wall and CPU seconds of a command that must succeed."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    started = time.perf_counter()
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment(folder))
-    wall = time.perf_counter() - started
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        sys.exit(f"{' '.join(command)} failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
-    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def environment(folder: Path) -> dict[str, str]:
-    """As where Tripos is installed: compiled modules are kept, here in a folder of our own."""
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return kept | {"PYTHONPYCACHEPREFIX": str(folder / "pycache")}
-
-
-def in_turn(commands: dict[str, list[str]], rounds: int, folder: Path) -> dict[str, list[tuple[float, float]]]:
-    """Return the times of commands that take turns; a first round, which fills caches, is not counted."""
-    times: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+def in_turn(commands: dict[str, list[str]], rounds: int, folder: Path) -> dict[str, list[Taken]]:
+    """Return what commands that take turns took; a first round, which fills caches, is not counted. Compiled modules are
+    kept, as where Tripos is installed."""
+    kept = {"PYTHONPYCACHEPREFIX": str(folder / "pycache")}
+    times: dict[str, list[Taken]] = {name: [] for name in commands}
     for turn in range(rounds + 1):
         for name, command in commands.items():
-            taken = seconds(command, folder)
+            taken = take(command, folder, kept, beside_server=False)
             if turn:
                 times[name].append(taken)
     return times
 
 
-def show(times: dict[str, list[tuple[float, float]]], what: str) -> None:
+def show(times: dict[str, list[Taken]], what: str) -> None:
     for name, taken in times.items():
-        wall, best, cpu = median(taken), min(taken)[0], statistics.median(each for _, each in taken)
-        print(f"{name:8} {what:22} median {wall:6.3f} s   best {best:6.3f} s   CPU {cpu:6.3f} s", flush=True)
-
-
-def median(times: list[tuple[float, float]]) -> float:
-    """Return the median of the wall times."""
-    return statistics.median(wall for wall, _ in times)
+        best, usual = min(each.wall_s for each in taken), median(taken)
+        told = f"median {usual.wall_s:6.3f} s   best {best:6.3f} s   CPU {usual.cpu_s:6.3f} s"
+        print(f"{name:8} {what:22} {told}", flush=True)
 
 
 def main() -> None:
@@ -162,24 +150,23 @@ def main() -> None:
         for lines in options.lines:
             print(*write(Path(options.write), lines))
         return
-    tripos = [sys.executable, "-m", "tripos"]
     baml = options.baml or shutil.which("baml-cli")
     if baml is None:
         print("the peer is left out: there is no `baml-cli`, see --help for how to get it")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        show(in_turn({"tripos": [*tripos, "--help"]}, options.rounds, folder), "--help")
+        show(in_turn({"tripos": [*TRIPOS, "--help"]}, options.rounds, folder), "--help")
         least: dict[int, float] = {}
         for lines in sorted(options.lines):
             ours, theirs = write(folder, lines)
-            commands = {"tripos": [*tripos, "check", str(ours / "bench.tripos")]}
+            commands = {"tripos": [*TRIPOS, "check", str(ours / "bench.tripos")]}
             if baml is not None:
                 commands["baml"] = [baml, "check", "--no-version-check", "--from", str(theirs)]
             times = in_turn(commands, options.rounds, folder)
             show(times, f"check of {lines:,} lines")
-            least[lines] = min(cpu for _, cpu in times["tripos"])
+            least[lines] = min(each.cpu_s for each in times["tripos"])
             if baml is not None:
-                ratio = median(times["tripos"]) / median(times["baml"])
+                ratio = median(times["tripos"]).wall_s / median(times["baml"]).wall_s
                 print(f"{'ratio':8} tripos takes {ratio:.2f} of the time of baml")
         for less, more in itertools.pairwise(least):
             grown = f"CPU of a check grows {least[more] / least[less]:.1f} times, least of {options.rounds}"

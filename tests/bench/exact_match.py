@@ -7,9 +7,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from processes import Server
+from processes import TRIPOS, Server, take
 
 MODEL = "mock-model"
+SPAN = "select epoch(max(created_at) - min(created_at)) + max(latency_s) as s from samples"
+"""The seconds between the first request and the last reply."""
 SPEC = """\
 benchmark calls "1.0.0" { languages en }
 role candidate compared
@@ -37,7 +39,7 @@ def write(folder: Path, items: int, server: Server) -> None:
 
 def run(store: str, connections: int) -> Sequence[str]:
     """Return the command that runs it, in the folder, with results in that store."""
-    command = [sys.executable, "-m", "tripos", "run", "calls.tripos", "--model", f"openai/{MODEL}", "--json"]
+    command = [*TRIPOS, "run", "calls.tripos", "--model", f"openai/{MODEL}", "--json"]
     return [*command, "--max-connections", str(connections), "--store", store]
 
 
@@ -46,3 +48,10 @@ def check(out: str, items: int, asked: int) -> None:
     done = json.loads(out)
     if asked != items or done["scores"] != {"scored": items} or done["status"] != "finished":
         sys.exit(f"the server counted {asked} requests for {items} items: {out}")
+
+
+def ask(folder: Path, query: str, store: str = "results") -> float:
+    """Return the one number that a query over a store of the folder gives."""
+    take([*TRIPOS, "sql", query, "--store", store, "-o", "found.json"], folder)
+    [row] = json.loads((folder / "found.json").read_text("utf-8"))
+    return float(*row.values())

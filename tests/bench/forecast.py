@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
+
+from processes import take_tripos
 
 SPEC = """\
 benchmark forecast "1.0.0" { languages en }
@@ -104,29 +103,16 @@ def prepared(case: str, folder: Path, rows: int) -> tuple[str, str]:
     if case == "half":
         store, limit = "half", ["--limit", str(rows // 2)]
     if not (folder / store).exists():
-        started_s = time.monotonic()
-        tripos(["run", spec, *ARGUMENTS, "--store", store, *limit], folder)
-        print(f"            the store `{store}` made in {time.monotonic() - started_s:.0f} s", flush=True)
+        made = take_tripos(["run", spec, *ARGUMENTS, "--store", store, *limit], folder, (0, 3))
+        print(f"            the store `{store}` made in {made.wall_s:.0f} s", flush=True)
     asked = {"renamed": "renamed.tripos", "reworded": "reworded.tripos", "samples": "samples_renamed.tripos"}
     return asked.get(case, spec), store
 
 
 def least(arguments: list[str], folder: Path, rounds: int) -> tuple[float, str]:
     """Return the least CPU seconds of a command, and what it says; the first time warms what is cached."""
-    return min((tripos(arguments, folder) for _ in range(rounds)), key=lambda each: each[0])
-
-
-def tripos(arguments: list[str], folder: Path) -> tuple[float, str]:
-    """Return the CPU seconds of a command, and what it says."""
-    with tempfile.TemporaryFile("w+") as out:
-        process = subprocess.Popen([sys.executable, "-m", "tripos", *arguments], cwd=folder, stdout=out, stderr=out)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        out.seek(0)
-        said = out.read()
-    if process.returncode not in (0, 3):
-        sys.exit(f"{' '.join(arguments)} ended with {process.returncode}:\n{said[-3000:]}")
-    return usage.ru_utime + usage.ru_stime, said
+    best = min((take_tripos(arguments, folder, (0, 3)) for _ in range(rounds)), key=lambda each: each.cpu_s)
+    return best.cpu_s, best.out
 
 
 if __name__ == "__main__":

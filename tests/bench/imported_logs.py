@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 import tempfile
-import time
 import zipfile
 from pathlib import Path
+
+from processes import take, take_tripos
 
 EVAL = {"task": "sums", "eval_id": "bench", "model": "mock/careful", "created": "2026-11-24T00:00:00+00:00",
         "task_id": "t", "run_id": "r", "task_version": 0, "dataset": {}, "config": {}}  # fmt: skip
@@ -56,16 +54,6 @@ def write_log(path: Path, samples: int) -> None:
         file.writestr("header.json", json.dumps(head))
 
 
-def measured(words: list[str], folder: Path) -> tuple[float, float, float]:
-    """Run a command; return its seconds, those of the processor, and the most memory that it had, in MB."""
-    begun = time.perf_counter()
-    process = subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    if status:
-        sys.exit(f"{' '.join(words)}: exit status {status}")
-    return time.perf_counter() - begun, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
-
-
 def main() -> None:
     """Measure, and print a line for each reader."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -78,13 +66,14 @@ def main() -> None:
         print(f"{options.samples:,} samples, {(folder / 'big.eval').stat().st_size / 2**20:.0f} MB")
         peer = None
         if options.inspect:
-            seconds, peer, memory = measured([options.inspect, "-c", READ, "big.eval"], folder)
-            print(f"{'read_eval_log of Inspect':25} {seconds:7.1f} s {peer:7.1f} s of CPU {memory:7.0f} MB")
+            taken = take([options.inspect, "-c", READ, "big.eval"], folder, beside_server=False)
+            peer = taken.cpu_s
+            print(f"{'read_eval_log of Inspect':25} {taken.wall_s:7.1f} s {peer:7.1f} s of CPU {taken.rss_mb:7.0f} MB")
         for what in ("tripos import logs", "the same log again"):
-            words = [sys.executable, "-m", "tripos", "import", "logs", "big.eval"]
-            seconds, processor, memory = measured(words, folder)
-            ratio = f"  {processor / peer:.2f} of Inspect's" if peer else ""
-            print(f"{what:25} {seconds:7.1f} s {processor:7.1f} s of CPU {memory:7.0f} MB{ratio}", flush=True)
+            taken = take_tripos(["import", "logs", "big.eval"], folder)
+            ratio = f"  {taken.cpu_s / peer:.2f} of Inspect's" if peer else ""
+            told = f"{taken.wall_s:7.1f} s {taken.cpu_s:7.1f} s of CPU {taken.rss_mb:7.0f} MB{ratio}"
+            print(f"{what:25} {told}", flush=True)
 
 
 if __name__ == "__main__":

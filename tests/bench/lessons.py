@@ -10,20 +10,17 @@ are told as ratios, since machines differ. Memory is the median while calls are 
 from __future__ import annotations
 
 import json
-import resource
-import subprocess
 import sys
 import tempfile
-import time
-from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from million import watched
+from processes import TRIPOS
+
 ANSWERS = 200_000
 SAMPLES = 192
-EVERY_S = 0.2
-PAGE = resource.getpagesize()
 SPEC = """\
 benchmark lessons "1.0.0" { languages en }
 role teacher compared
@@ -60,9 +57,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         some, every = (measured(Path(folder) / str(count), count) for count in (answers // 4, answers))
     for each in (some, every):
-        print(f"{each['asked']:>9,} calls: {each['rate']:.0f} a second, {each['mib']:.0f} MiB")
+        print(f"{each['asked']:>9,} calls: {each['rate']:.0f} a second, {each['mb']:.0f} MB")
     print(f"the rate of the larger is {every['rate'] / some['rate']:.2f} of that of the smaller,")
-    print(f"its memory {every['mib'] / some['mib']:.2f} times as much")
+    print(f"its memory {every['mb'] / some['mb']:.2f} times as much")
 
 
 def measured(folder: Path, answers: int) -> dict[str, Any]:
@@ -74,22 +71,10 @@ def measured(folder: Path, answers: int) -> dict[str, Any]:
     )
     (folder / "items.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
     (folder / "lessons.tripos").write_text(SPEC, "utf-8")
-    command = [sys.executable, "-m", "tripos", "run", "lessons.tripos", "--model", "mock/teacher", "--json"]
-    command += ["--role", "student=mock/careful", "--store", "results"]
-    started = time.perf_counter()
-    with (folder / "out.json").open("w") as out, (folder / "err.txt").open("w") as err:
-        process = subprocess.Popen(command, cwd=folder, stdout=out, stderr=err)
-        resident = []
-        while process.poll() is None:
-            with suppress(OSError, IndexError):
-                resident.append(int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]))
-            time.sleep(EVERY_S)
-    if process.returncode:
-        sys.exit((folder / "err.txt").read_text("utf-8"))
-    seconds = time.perf_counter() - started
-    done = json.loads((folder / "out.json").read_text("utf-8"))
+    command = [*TRIPOS, "run", "lessons.tripos", "--model", "mock/teacher", "--json"]
+    looks, done, wall_s, _ = watched([*command, "--role", "student=mock/careful", "--store", "results"], folder)
     asked = done["calls"]["asked"]
-    return {"asked": asked, "rate": asked / seconds, "mib": median(resident) * PAGE / 2**20}
+    return {"asked": asked, "rate": asked / wall_s, "mb": median(look.rss_mb for look in looks)}
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,16 +39,25 @@ def median(taken: Sequence[Taken]) -> Taken:
     )
 
 
+TRIPOS = (sys.executable, "-m", "tripos")
+
+
 def take(
-    command: Sequence[str | Path], folder: Path, more: Mapping[str, str] = {}, good: Sequence[int] = (0,)
+    command: Sequence[str | Path],
+    folder: Path,
+    more: Mapping[str, str] = {},
+    good: Sequence[int] = (0,),
+    *,
+    beside_server: bool = True,
 ) -> Taken:
-    """Run a command to its end, on the cores that the server has not. Exits where the command fails."""
+    """Run a command to its end, on the cores that the server has not if there is one. Exits if the command fails."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | more
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         started = time.perf_counter()
         words = [str(each) for each in command]
         process = subprocess.Popen(words, cwd=folder, stdout=out, stderr=err, env=environment)
-        _pin(process.pid, last=False)
+        if beside_server:
+            _pin(process.pid, last=False)
         _, status, usage = os.wait4(process.pid, 0)
         wall_s = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)  # so that nobody waits for it again
@@ -59,6 +68,21 @@ def take(
             sys.exit(f"{' '.join(words)} ended with {process.returncode}:\n{told[-3000:]}\n{err.read()[-3000:]}")
     scale = 1 if sys.platform == "darwin" else 1024
     return Taken(wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * scale / 1e6, told)
+
+
+def take_tripos(arguments: Sequence[str | Path], folder: Path, good: Sequence[int] = (0,)) -> Taken:
+    """Run a command of Tripos that needs no server."""
+    return take([*TRIPOS, *arguments], folder, good=good, beside_server=False)
+
+
+def fastest_s(do: Callable[[], object], rounds: int) -> float:
+    """Return the seconds of the fastest round: what others do on the machine only adds to it."""
+    times = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        do()
+        times.append(time.perf_counter() - started)
+    return min(times)
 
 
 @dataclass(frozen=True)

@@ -49,13 +49,10 @@ def measured(server: Server, folder: Path, number: int, refused: str, ideal: flo
     taken = take(exact_match.run("results", options.connections), folder, good=(0, 1))
     stats = json.loads(server.tell("stats"))
     scores = Counter(json.loads(taken.out)["scores"])
-    query = [sys.executable, "-m", "tripos", "sql", SPAN, "--store", "results", "-o", "span.json"]
-    take(query, folder)
-    [row] = json.loads((folder / "span.json").read_text("utf-8"))
     replies = stats["requests"] - stats["refused"]
     if replies != scores["scored"]:
         sys.exit(f"the server gave {replies} replies for {scores['scored']} scores")
-    rate = 0.9 * replies / row["s"]
+    rate = 0.9 * replies / exact_match.ask(folder, SPAN)
     share = stats["refused"] / replies
     return (
         f"| {refused} | {calls:,} | {rate:,.1f} | {ideal:,.1f} | {rate / ideal:.0%} | {share:.2f} "

@@ -12,9 +12,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import random
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,6 +26,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 import million  # noqa: E402
 import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
+from processes import take_tripos  # noqa: E402
 
 from tripos_compiler.plan import digest  # noqa: E402
 from tripos_warehouse.store.schemas import TABLES  # noqa: E402
@@ -64,16 +63,9 @@ def main() -> int:
 
 def show(what: str, folder: Path) -> None:
     """Run a command to its end, and print what it took."""
-    command = [sys.executable, "-m", "tripos", *COMMANDS[what]]
-    with (folder / f"{what}.json").open("w") as out:
-        started_s = time.monotonic()
-        process = subprocess.Popen(command, cwd=folder, stdout=out)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    cpu_s, wall_s = usage.ru_utime + usage.ru_stime, time.monotonic() - started_s
-    print(f"{cpu_s:8.2f} s CPU {wall_s:8.2f} s {usage.ru_maxrss / 1000:7.0f} MB   {what}", flush=True)
-    if process.returncode:
-        sys.exit(f"{' '.join(command)} ended with {process.returncode}")
+    taken = take_tripos(COMMANDS[what], folder)
+    (folder / f"{what}.json").write_text(taken.out, "utf-8")
+    print(f"{taken.cpu_s:8.2f} s CPU {taken.wall_s:8.2f} s {taken.rss_mb:7.0f} MB   {what}", flush=True)
 
 
 def make(folder: Path, items: int) -> None:
@@ -83,7 +75,7 @@ def make(folder: Path, items: int) -> None:
     texts = [f"Why is {number} a number?" for number in range(items)]
     rows = folder / "items.jsonl"
     rows.write_text(json.dumps({"question": texts[0]}) + "\n", "utf-8")
-    subprocess.run([sys.executable, "-m", "tripos", *RUN], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    take_tripos(RUN, folder)
     rows.write_text("".join(json.dumps({"question": text}) + "\n" for text in texts), "utf-8")
     store = Store.open(folder / "results", create=False)
     first = {name: pq.read_table(store.parts(name)) for name in ("items", "run_items", "samples", "scores")}

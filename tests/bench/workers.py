@@ -16,14 +16,12 @@ import json
 import os
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import exact_match
-from latency import SPAN
 from processes import Server, more_files, server_option, serving
 
 STEADY = """
@@ -76,7 +74,7 @@ def run(folder: Path, calls: int, workers: int, connections: int, server: Server
     wall_s, after, served_s = time.monotonic() - started_s, os.times(), server_s(server) - served_s
     exact_match.check(out.stdout, calls, server.asked())
     cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
-    taken = Taken(cpu_s, served_s, calls / ask(folder, SPAN), ask(folder, STEADY))
+    taken = Taken(cpu_s, served_s, calls / exact_match.ask(folder, exact_match.SPAN), exact_match.ask(folder, STEADY))
     told = f"{taken.asking:6,.0f} calls/s while asking, {taken.steady:6,.0f} steady"
     print(f"{workers} workers, {calls:6,} calls: {wall_s:6.2f} s wall {cpu_s:6.2f} s CPU {told}", flush=True)
     return taken
@@ -111,14 +109,6 @@ def show(found: dict[int, list[Taken]], small: dict[int, list[Taken]], more: int
 def server_s(server: Server) -> float:
     """Return the CPU seconds of the server so far."""
     return float(json.loads(server.tell("stats"))["cpu_s"])
-
-
-def ask(folder: Path, query: str) -> float:
-    """Return the one number that a query over the store gives."""
-    command = [sys.executable, "-m", "tripos", "sql", query, "--store", "results", "-o", "found.json"]
-    subprocess.run(command, cwd=folder, check=True, stderr=subprocess.DEVNULL)
-    [row] = json.loads((folder / "found.json").read_text("utf-8"))
-    return float(*row.values())
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Failures of a compilation: what counts as one, what is taken back, and that a mistake is reported once."""
+"""Failures of a compilation: a mistake is reported once, where it is."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,73 +12,17 @@ from mutants import Spec, case_specs
 
 from tests.compiler.stand_in_releases import StandInReleases
 from tests.each import each
-from tests.lengths import sized
+from tests.lengths import sized, spread
 from tests.sources import modules, nodes_of
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.plan import ListType
 from tripos_compiler.resolve.program import ERROR_TYPE, Program
 from tripos_compiler.source.inputs import NoData
-from tripos_compiler.source.text import Source, Span
+from tripos_compiler.source.text import Source
 from tripos_compiler.syntax.parser import parse
 from tripos_compiler.typecheck.expressions import Elaborator
 from tripos_runtime.datasets.data_files import DataFolders
-
-PLACE = Span(Source("a.tripos", "text"), 0, 4)
-
-
-def report(diagnostics: Diagnostics) -> None:
-    diagnostics.error("E0201", "there is no `a`", PLACE)
-
-
-def hide(diagnostics: Diagnostics) -> None:
-    diagnostics.skipped_names.add("a")
-    diagnostics.error("E0201", "there is no `a`", PLACE, unknown="a")
-
-
-def miss(diagnostics: Diagnostics) -> None:
-    diagnostics.lose(PLACE, ())
-    diagnostics.error("E0206", "this has no `a`", PLACE, lacking=PLACE)
-
-
-def take_over(diagnostics: Diagnostics) -> None:
-    other = Diagnostics()
-    hide(other)
-    diagnostics.extend(other.items, other.failures)
-
-
-FAILURES: list[Callable[[Diagnostics], None]] = [report, hide, miss, take_over, Diagnostics.follows]
-
-
-@each("fail", FAILURES)
-def test_an_attempt_fails_with_each_mistake_in_it_shown_or_not(fail: Callable[[Diagnostics], None]) -> None:
-    diagnostics = Diagnostics()
-    before = diagnostics.attempt()
-    fail(diagnostics)
-    after = diagnostics.attempt()
-    assert before.failed and not after.failed
-
-
-def test_a_warning_and_a_mistake_with_a_part_to_go_on_with_are_no_failures() -> None:
-    diagnostics = Diagnostics()
-    attempt = diagnostics.attempt()
-    diagnostics.warning("W0320", "this may be undefined", PLACE)
-    diagnostics.error("E0202", "field `a` is declared twice", PLACE, recovered=True)
-    assert not attempt.failed and len(attempt.reported) == 2 and diagnostics.failed
-
-
-def test_what_is_discarded_stays_a_failure_and_what_is_withdrawn_does_not() -> None:
-    diagnostics = Diagnostics()
-    report(diagnostics)
-    outer = diagnostics.attempt()
-    diagnostics.error("E0402", "this has no text", PLACE)
-    report(diagnostics)
-    outer.discard("E0402")
-    assert [item.code for item in outer.reported] == ["E0201"] and outer.failed
-    outer.discard()
-    assert outer.reported == [] and outer.failed
-    outer.withdraw()
-    assert not outer.failed and len(diagnostics.items) == diagnostics.failures == 1
 
 
 def test_no_part_of_a_plan_has_the_type_of_a_wrong_expression() -> None:
@@ -145,7 +89,7 @@ def misspelt(spec: Spec) -> Iterator[tuple[int, str]]:
     text = spec.files[spec.main]
     uses = {use.span for use in compiled(spec, {}).index.uses.values()}
     places = sorted((span.start, span.end) for span in uses if span.source.path == spec.main)
-    for start, end in places[:: sized(5, 1)]:
+    for start, end in spread(places, 6):
         yield text.count("\n", 0, start) + 1, f"{text[:start]}nosuch{text[end:]}"
 
 

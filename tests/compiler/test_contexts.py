@@ -128,10 +128,7 @@ def test_the_guards_of_an_axis_name_the_axes_they_look_at() -> None:
 
 # --- templates ---------------------------------------------------------------------------------------
 
-STAGE = Axis(
-    name="stage",
-    values=(AxisValue(name="first", labels={"en": "first year", "zh": "一年级"}),),
-)
+STAGE = Axis(name="stage", values=(AxisValue(name="first", labels={"en": "first year", "zh": "一年级"}),))
 STAGES = ChoiceType(values=("first",), axis="stage")
 
 

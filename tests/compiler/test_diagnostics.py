@@ -78,12 +78,7 @@ def test_diagnostics_as_data_count_lines_and_code_points_from_one() -> None:
         "help": "there is `candidate`",
         "notes": [],
         "labels": [
-            {
-                "path": "spec.tripos",
-                "start": {"line": 4, "column": 13},
-                "end": {"line": 4, "column": 15},
-                "text": "",
-            }
+            {"path": "spec.tripos", "start": {"line": 4, "column": 13}, "end": {"line": 4, "column": 15}, "text": ""}
         ],
         "edits": [],
         "silenced": None,

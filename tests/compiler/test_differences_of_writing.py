@@ -20,22 +20,9 @@ from tripos_warehouse.statistics.metrics import corpus_metric
 WORDS = (
     *("café", "Ångström", "Việt", "độc", "서울특별시", "It's", "don't", '"so"', "42", "3.14", "x-y", "Zürich", "Fuß"),
     *(
-        "我喜欢数学。",
-        "今天",
-        "东京タワー",
-        "カフェ",
-        "がっこう",
-        "สวัสดี",
-        "the",
-        "cat",
-        "Наполеон",
-        "γειά",
-        "हिन्दी",
-        "A",
-        "B",
-        ",",
+        "我喜欢数学。", "今天", "东京タワー", "カフェ", "がっこう", "สวัสดี", "the", "cat", "Наполеон", "γειά", "हिन्दी", "A", "B", ",",
     ),
-)
+)  # fmt: skip
 TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
 WIDE = str.maketrans({chr(code): chr(code + 0xFEE0) for code in range(0x21, 0x7F) if chr(code).isalnum()})
 WRITTEN: Mapping[str, Callable[[str], str]] = {
@@ -50,19 +37,11 @@ WRITTEN: Mapping[str, Callable[[str], str]] = {
 }
 OF_TWO = (
     *(
-        "exact",
-        "contains",
-        "starts_with",
-        "ends_with",
-        "bleu",
-        "chrf",
-        "rouge",
-        "edit_similarity",
-        "similarity",
+        "exact", "contains", "starts_with", "ends_with", "bleu", "chrf", "rouge", "edit_similarity", "similarity",
         "bm25",
     ),
     "echoed",
-)
+)  # fmt: skip
 
 
 @given(TEXTS, TEXTS, st.sampled_from(sorted(WRITTEN)), st.sampled_from(sorted(WRITTEN)))

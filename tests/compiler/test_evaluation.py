@@ -296,18 +296,8 @@ def names_of(dice: random.Random) -> dict[str, Any]:
 
 
 REFERENCES = (
-    "n",
-    "t",
-    "many",
-    "item.n",
-    "item.none",
-    "item.rows",
-    "reply.text",
-    "reply.field",
-    "part",
-    "part.n",
-    "kind",
-)
+    "n", "t", "many", "item.n", "item.none", "item.rows", "reply.text", "reply.field", "part", "part.n", "kind",
+)  # fmt: skip
 NUMBERS = ("n", "item.n", "part.n", "reply.field")
 CALLS = {
     "length": 1, "nth": 2, "sum": 1, "sqrt": 1, "trim": 1, "split": 2, "last_number": 1, "yes_or_no": 1, "max": 1,

@@ -17,7 +17,7 @@ from tripos_compiler.resolve.incremental import Memory
 from tripos_compiler.source.text import CopiedText
 from tripos_runtime.datasets.data_files import DataFolders
 
-SEEDS = range(sized(40, 1500))
+SEEDS = range(sized(20, 1500))
 HEAD = """\
 benchmark demo "1.0.0" { languages en }
 role candidate compared
@@ -341,7 +341,7 @@ OPERATORS = ("+", "-", "*", "/")
 
 def test_a_cell_is_one_operand_of_the_expression_around_it(tmp_path: Path) -> None:
     body = 'scenario one {\n  over items as item\n  ask reply by candidate { prompt "Say {{ HOLE }}." }\n  score right = reply.text == "4"\n}\n'
-    for seed in range(sized(60, 600)):
+    for seed in range(sized(20, 600)):
         draw = Random(seed)
         cells = {name: draw.choice(CELLS) for name in ("first", "second")}
         hole = "2 OP task.first OP task.second OP 5"

@@ -68,10 +68,7 @@ A, B = Measured(measure="a"), Measured(measure="b")
             "a >= b + a / 2 - 0.5",
             Formula(
                 operator="-",
-                values=(
-                    A,
-                    Formula(operator="+", values=(B, Formula(operator="/", values=(A, Constant(value=2))))),
-                ),
+                values=(A, Formula(operator="+", values=(B, Formula(operator="/", values=(A, Constant(value=2)))))),
             ),
             (">=", -0.5, None, "a - (b + a / 2)"),
         ),

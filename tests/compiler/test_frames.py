@@ -33,13 +33,9 @@ IN_CHINESE = (
     "不是{}。", "并非{}。", "排除{}。", "未必是{}。", "难以说是{}。", "不应选{}。", "谈不上{}。", "是{}吗？", "是否{}？", "可能是{}。",
 )  # fmt: skip
 COATS = (
-    "{}",
-    "**{}**",
-    "{}\n",
-    "<think>It is settled.</think>\n{}",
-    "First I looked at the text. {}",
+    "{}", "**{}**", "{}\n", "<think>It is settled.</think>\n{}", "First I looked at the text. {}",
     "{} I cannot say more.",
-)
+)  # fmt: skip
 
 
 @st.composite

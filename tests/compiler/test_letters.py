@@ -17,16 +17,7 @@ from tripos_compiler.library.signature import Undefined
 
 REPLIES = (
     *(
-        "{}",
-        "{}.",
-        "({})",
-        "（{}）",
-        "**{}**",
-        "【{}】",
-        "{}. {text}",
-        "{}) {text}",
-        "Option {}",
-        "Answer: {}",
+        "{}", "{}.", "({})", "（{}）", "**{}**", "【{}】", "{}. {text}", "{}) {text}", "Option {}", "Answer: {}",
         "ANSWER = {}",
     ),
     *(
@@ -54,7 +45,7 @@ REPLIES = (
     ),
     *("正确选项为{}", '{{"answer": "{}"}}', "我认为{}项符合题意", "<b>Answer</b>: {}", "It's {}, I'm sure."),
     *("I don't know much about it, but I'd say {}.", "I considered them. I've decided: {}", "{}, because it fits."),
-)
+)  # fmt: skip
 WRITTEN = [form for form in REPLIES if form != "{}, because it fits."]
 
 
@@ -124,19 +115,10 @@ def test_the_answers_to_several_questions_may_have_any_letter() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "I think so.",
-        "I'm not sure",
-        "i do not know",
-        "I, too, am at a loss",
-        "DNA",
-        "OK",
-        "AI",
-        "N/A",
-        "NO",
-        "It is so",
-        "ATP 合成",
+        "I think so.", "I'm not sure", "i do not know", "I, too, am at a loss", "DNA", "OK", "AI", "N/A", "NO",
+        "It is so", "ATP 合成",
     ],
-)
+)  # fmt: skip
 def test_a_word_that_looks_like_a_letter_chooses_nothing(text: str) -> None:
     assert chosen_option(text, texts_of(10)) is None
     assert option_letters(text) == []

@@ -370,13 +370,7 @@ def test_fields_are_known_to_editors_and_lead_back_to_where_they_are_declared(tm
 @pytest.mark.parametrize(
     ("name", "warnings"),
     spread(
-        [
-            ("cjeval", ["W1001"]),
-            ("edubench", ["W0620"]),
-            ("mathtutorbench", ["W0309", "W1004"]),
-            ("teachbench", []),
-        ],
-        2,
+        [("cjeval", ["W1001"]), ("edubench", ["W0620"]), ("mathtutorbench", ["W0309", "W1004"]), ("teachbench", [])], 2
     ),
 )
 def test_the_examples_of_the_design_compile_with_their_real_data(name: str, warnings: list[str]) -> None:

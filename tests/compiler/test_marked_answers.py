@@ -8,7 +8,6 @@ import pytest
 
 from tests.conftest import SHARED_DATA
 from tests.each import each
-from tests.lengths import sized
 from tripos_compiler.library.functions.multiple_choice import option_letters, right_or_wrong
 
 LETTERS = [
@@ -190,16 +189,6 @@ def test_every_part_has_its_own_verdict(reply: str, parts: int, verdicts: str) -
 
 def test_reasons_for_an_answer_in_other_words_are_not_its_letters() -> None:
     assert option_letters("答案：36\n理由：连接 AC，由 A 到 B 的距离不变。") == []
-
-
-@pytest.mark.parametrize(
-    "said", ["A、", "A ", "答案：A ", "答案：!", "选A ", "1. A ", "<think>", '"答案":', "(", "正确的"]
-)
-def test_a_reply_that_repeats_itself_is_read_to_its_end(said: str) -> None:
-    text = said * sized(5_000, 20_000)
-    for parts in (1, 3):
-        option_letters(text, parts)
-        right_or_wrong(text, parts)
 
 
 @needs_data

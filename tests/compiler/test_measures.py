@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from compiling import compile_files, compile_text, plan_of
 
-from tests.each import each
 from tripos_compiler.compile import Compilation
 from tripos_compiler.plan import Aggregate, Constant, Formula, Measure, Measured, Missing, Plan
 from tripos_compiler.plan.base import named
@@ -251,38 +250,38 @@ def test_what_is_missing_is_said_of_the_measure_and_passed_on_to_the_mean_of_its
 # --- scales ---
 
 
-@each(
-    "value, bounds",
-    [
-        ("mean(right)", (0, 1)),
-        ("mean(quality)", (1, 10)),
-        ("mean(rubric)", (1, 5)),
-        ("mean(CLAR)", (1, 5)),
-        ("mean(long)", (0, None)),
-        ("count(right)", (0, None)),
-        ("1 - mean(right)", (0, 1)),
-        ("sums.accuracy - talk.accuracy", (-1, 1)),
-        ("abs(sums.accuracy - talk.accuracy)", (0, 1)),
-        ("100 * mean(right)", (0, 100)),
-        ("-mean(quality) / 2", (-5, -0.5)),
-        ("(mean(quality) - 1) / 9", (0, 1)),
-        ("(mean(quality) - 1) / 9 + mean(right)", (0, 2)),
-        ("0.4 * sums.accuracy + 0.2 * (talk.accuracy + sums.tries + mean(right))", (0, 1)),
-        ("0.5 * (0.5 * mean(right)) + 0.25 * talk.accuracy", (0, 0.5)),
-        ("min(mean(right), 0.5)", (0, 0.5)),
-        ("max(mean(quality), 3)", (3, 10)),
-        ("mean(right) / talk.accuracy", (None, None)),
-        ("mean(right) * talk.accuracy", (0, 1)),
-        ("mean(quality, missing: zero)", (0, 10)),
-        ("(mean(quality, missing: zero) - 1) / 9", (-1 / 9, 1)),
-        ("mean(quality) - mean(quality, missing: zero)", (-10, 10)),
-        ("1 - mean(marks, missing: zero)", (-9, 1)),
-        ("mean(right) + stdev(right)", (0, 1 + round(math.sqrt(0.5), 12))),
-    ],
-)
-def test_the_bounds_of_a_figure_follow_from_those_of_its_parts(value: str, bounds: tuple[float, float]) -> None:
-    found = measure(f"measure it = {value}")
-    assert (found.low, found.high) == pytest.approx(bounds)
+BOUNDS = [
+    ("mean(right)", (0, 1)),
+    ("mean(quality)", (1, 10)),
+    ("mean(rubric)", (1, 5)),
+    ("mean(CLAR)", (1, 5)),
+    ("mean(long)", (0, None)),
+    ("count(right)", (0, None)),
+    ("1 - mean(right)", (0, 1)),
+    ("sums.accuracy - talk.accuracy", (-1, 1)),
+    ("abs(sums.accuracy - talk.accuracy)", (0, 1)),
+    ("100 * mean(right)", (0, 100)),
+    ("-mean(quality) / 2", (-5, -0.5)),
+    ("(mean(quality) - 1) / 9", (0, 1)),
+    ("(mean(quality) - 1) / 9 + mean(right)", (0, 2)),
+    ("0.4 * sums.accuracy + 0.2 * (talk.accuracy + sums.tries + mean(right))", (0, 1)),
+    ("0.5 * (0.5 * mean(right)) + 0.25 * talk.accuracy", (0, 0.5)),
+    ("min(mean(right), 0.5)", (0, 0.5)),
+    ("max(mean(quality), 3)", (3, 10)),
+    ("mean(right) / talk.accuracy", (None, None)),
+    ("mean(right) * talk.accuracy", (0, 1)),
+    ("mean(quality, missing: zero)", (0, 10)),
+    ("(mean(quality, missing: zero) - 1) / 9", (-1 / 9, 1)),
+    ("mean(quality) - mean(quality, missing: zero)", (-10, 10)),
+    ("1 - mean(marks, missing: zero)", (-9, 1)),
+    ("mean(right) + stdev(right)", (0, 1 + round(math.sqrt(0.5), 12))),
+]
+
+
+def test_the_bounds_of_a_figure_follow_from_those_of_its_parts() -> None:
+    made = plan("".join(f"measure it_{number} = {value}\n" for number, (value, _) in enumerate(BOUNDS)))
+    found = [(each.low, each.high) for each in made.measures if each.name.startswith("it_")]
+    assert found == [tuple(None if end is None else pytest.approx(end) for end in bounds) for _, bounds in BOUNDS]
 
 
 def test_figures_on_different_scales_are_named_and_the_mended_scale_of_the_help_is_one() -> None:
@@ -468,14 +467,10 @@ def test_the_sql_of_a_mean_by_an_arm_has_a_column_of_its_name() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        "median(right)",
-        "sums.gain",
-        "2 * mean(right)",
-        "sums.right[hint: none]",
-        "sums.accuracy[hint: none]",
+        "median(right)", "sums.gain", "2 * mean(right)", "sums.right[hint: none]", "sums.accuracy[hint: none]",
         "mean(mean(cells) by level)",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_plain_mean_has_sql_too(value: str) -> None:
     text = f"measure cells = mean(right) by level, scenario\nmeasure it = {value}"
     if "cells" in value:
@@ -483,22 +478,19 @@ def test_what_is_no_plain_mean_has_sql_too(value: str) -> None:
     assert duckdb.extract_statements(sql(text))[0].type.name == "SELECT"
 
 
-@pytest.mark.parametrize(
-    "function", ["win_rate", "bradley_terry", "position_bias", "flip_rate", "self_preference", "count"]
-)
-@pytest.mark.parametrize("by", ["", " by evaluator", " by level, evaluator", " by scenario"])
-def test_what_is_taken_of_a_comparison_has_sql(function: str, by: str) -> None:
-    head = HEAD.replace(
-        "scorer marks",
-        'scorer better(a: text, b: text) by judge { prompt "{{ a }} {{ b }}", gives choice(one, two, tie) }\nscorer marks',
-    )
-    text = head.replace(
-        "  score right", "  compare duel using better(a: first.answer.text, b: second.answer.text)\n  score right", 1
-    )
-    found = plan_of(compile_text(f"{text}measure it = {function}(sums.duel){by}"))
-    query = sql_of(found, found.measures[-1])
-    assert duckdb.extract_statements(query)[0].type.name == "SELECT"
-    assert ".comparisons" in query
+def test_what_is_taken_of_a_comparison_has_sql() -> None:
+    judge = 'scorer better(a: text, b: text) by judge { prompt "{{ a }} {{ b }}", gives choice(one, two, tie) }'
+    duel = "  compare duel using better(a: first.answer.text, b: second.answer.text)\n"
+    text = HEAD.replace("scorer marks", f"{judge}\nscorer marks").replace("  score right", f"{duel}  score right", 1)
+    functions = ("win_rate", "bradley_terry", "position_bias", "flip_rate", "self_preference", "count")
+    for number, by in enumerate(("", " by evaluator", " by level, evaluator", " by scenario")):
+        text += "".join(f"measure {each}_{number} = {each}(sums.duel){by}\n" for each in functions)
+    found = plan_of(compile_text(text))
+    made = [each for each in found.measures if each.name[-1].isdigit()]
+    for each in made:
+        query = sql_of(found, each)
+        assert duckdb.extract_statements(query)[0].type.name == "SELECT" and ".comparisons" in query, each.name
+    assert len(made) == 24
 
 
 def test_a_measure_by_another_name_has_the_sql_of_that() -> None:
@@ -534,68 +526,71 @@ measure shown = mean(it)
 """
 
 
-@each(
-    "value, ends",
-    [
-        ("parsed", (1, 10)),
-        ("reply.sure", (1, 5)),
-        ("reply.size", (None, None)),
-        ("reply.part.mark", (1, 3)),
-        ("part.mark", (1, 3)),
-        ("default(first(reply.marks), 0)", (0, 4)),
-        ("default(nth(reply.parts, 1).mark, 2)", (2, 6)),
-        ("default(last(reply.parts.mark), 7)", (2, 7)),
-        ("default(reply.maybe, 0)", (0, 5)),
-        ("readable(reply.maybe)", (1, 5)),
-        ("rank(reply.word)", (0, 2)),
-        ("sound(reply.said) - parsed", (-9, 6)),
-        ("(parsed - 1) / 9", (0, 1)),
-        ("2 * reply.sure - 3 * part.mark", (-7, 7)),
-        ("-reply.sure", (-5, -1)),
-        ("1 / reply.sure", (0.2, 1)),
-        ("parsed / reply.sure", (0.2, 10)),
-        ("choose(reply.word == low, reply.sure, 0)", (0, 5)),
-        ("abs(reply.sure - 3)", (0, 2)),
-        ("round(reply.sure / 3, 1)", (0.3, 1.7)),
-        ("floor(reply.sure / 2)", (0, 2)),
-        ("sqrt(reply.sure * reply.sure)", (1, 5)),
-        ("max(0, min(1, reply.size / 10))", (0, 1)),
-        ("max(reply.size, 3)", (3, None)),
-        ("length(reply.said) + 1", (1, None)),
-        ("jaccard(reply.marks, (1, 2))", (0, 1)),
-        ('bleu(reply.said, "42") / 100', (0, 1)),
-        ("reply.size * 0 + reply.sure", (1, 5)),
-        ("reply.sure - reply.sure * 1 + 0 * parsed", (-4, 4)),
-        ("reply.word == low", (0, 1)),
-        ("parsed * 0 + 3", (None, None)),
-    ],
-)
-def test_a_score_lies_between_the_ends_that_its_parts_have(value: str, ends: tuple[float | None, float | None]) -> None:
-    [found] = plan_of(compile_text(FIELDS.replace("VALUE", value))).measures
-    assert [found.low, found.high] == [None if end is None else pytest.approx(end) for end in ends]
+ENDS = [
+    ("parsed", (1, 10)),
+    ("reply.sure", (1, 5)),
+    ("reply.size", (None, None)),
+    ("reply.part.mark", (1, 3)),
+    ("part.mark", (1, 3)),
+    ("default(first(reply.marks), 0)", (0, 4)),
+    ("default(nth(reply.parts, 1).mark, 2)", (2, 6)),
+    ("default(last(reply.parts.mark), 7)", (2, 7)),
+    ("default(reply.maybe, 0)", (0, 5)),
+    ("readable(reply.maybe)", (1, 5)),
+    ("rank(reply.word)", (0, 2)),
+    ("sound(reply.said) - parsed", (-9, 6)),
+    ("(parsed - 1) / 9", (0, 1)),
+    ("2 * reply.sure - 3 * part.mark", (-7, 7)),
+    ("-reply.sure", (-5, -1)),
+    ("1 / reply.sure", (0.2, 1)),
+    ("parsed / reply.sure", (0.2, 10)),
+    ("choose(reply.word == low, reply.sure, 0)", (0, 5)),
+    ("abs(reply.sure - 3)", (0, 2)),
+    ("round(reply.sure / 3, 1)", (0.3, 1.7)),
+    ("floor(reply.sure / 2)", (0, 2)),
+    ("sqrt(reply.sure * reply.sure)", (1, 5)),
+    ("max(0, min(1, reply.size / 10))", (0, 1)),
+    ("max(reply.size, 3)", (3, None)),
+    ("length(reply.said) + 1", (1, None)),
+    ("jaccard(reply.marks, (1, 2))", (0, 1)),
+    ('bleu(reply.said, "42") / 100', (0, 1)),
+    ("reply.size * 0 + reply.sure", (1, 5)),
+    ("reply.sure - reply.sure * 1 + 0 * parsed", (-4, 4)),
+    ("reply.word == low", (0, 1)),
+    ("parsed * 0 + 3", (None, None)),
+]
 
 
-@pytest.mark.parametrize(
-    ("figure", "ends"),
-    [
-        ("max(0, min(1, mean(it)))", (0, 1)),
-        ("min(1, max(0, mean(it) / 2 - 3))", (0, 1)),
-        ("max(0, mean(it))", (0, None)),
-        ("1 - abs(mean(it))", (None, 1)),
-        ("max(0, min(1, mean(it))) * 100", (0, 100)),
-        ("mean(it) * 2", (None, None)),
-        ("sqrt(mean(it))", (0, None)),
-        ("exp(mean(it))", (0, None)),
-        ("log(max(1, mean(it)))", (0, None)),
-        ("sqrt(max(0, min(16, mean(it)))) * 25", (0, 100)),
-        ("log(max(1, min(1000, mean(it))), 10)", (0, pytest.approx(3))),
-        ("100 - exp(min(0, mean(it)))", (99, 100)),
-    ],
-)
-def test_a_formula_lies_between_the_ends_that_numbers_set(figure: str, ends: tuple[float | None, float | None]) -> None:
-    text = FIELDS.replace("VALUE", "reply.size") + f"\nmeasure made = {figure}\n"
-    found = {measure.name: measure for measure in plan_of(compile_text(text)).measures}["made"]
-    assert (found.low, found.high) == ends
+def test_a_score_lies_between_the_ends_that_its_parts_have() -> None:
+    scores = "".join(f"\n  score it_{number} = {value}" for number, (value, _) in enumerate(ENDS))
+    measures = "".join(f"measure m_{number} = mean(it_{number})\n" for number in range(len(ENDS)))
+    made = plan_of(compile_text(FIELDS.replace("VALUE", f"parsed{scores}") + measures))
+    found = {each.name: (each.low, each.high) for each in made.measures}
+    for number, (value, ends) in enumerate(ENDS):
+        assert found[f"m_{number}"] == tuple(None if end is None else pytest.approx(end) for end in ends), value
+
+
+FORMULAS = [
+    ("max(0, min(1, mean(it)))", (0, 1)),
+    ("min(1, max(0, mean(it) / 2 - 3))", (0, 1)),
+    ("max(0, mean(it))", (0, None)),
+    ("1 - abs(mean(it))", (None, 1)),
+    ("max(0, min(1, mean(it))) * 100", (0, 100)),
+    ("mean(it) * 2", (None, None)),
+    ("sqrt(mean(it))", (0, None)),
+    ("exp(mean(it))", (0, None)),
+    ("log(max(1, mean(it)))", (0, None)),
+    ("sqrt(max(0, min(16, mean(it)))) * 25", (0, 100)),
+    ("log(max(1, min(1000, mean(it))), 10)", (0, pytest.approx(3))),
+    ("100 - exp(min(0, mean(it)))", (99, 100)),
+]
+
+
+def test_a_formula_lies_between_the_ends_that_numbers_set() -> None:
+    measures = "".join(f"measure made_{number} = {figure}\n" for number, (figure, _) in enumerate(FORMULAS))
+    made = plan_of(compile_text(FIELDS.replace("VALUE", "reply.size") + "\n" + measures)).measures
+    found = [(each.low, each.high) for each in made if each.name.startswith("made_")]
+    assert found == [ends for _, ends in FORMULAS]
 
 
 POOLED = """benchmark demo "1.0.0" { languages en }

@@ -12,7 +12,6 @@ from tripos_compiler.language.near_duplicates import (
     NEAR_DUPLICATE_OVERLAP,
     NearTexts,
     RunIndex,
-    codes_of,
     jaccard_overlap,
     runs_of,
 )
@@ -131,11 +130,3 @@ def test_the_shortcut_passes_over_no_match() -> None:
             index.add(text)
             without.add(text)
         assert any(found), seed
-
-
-def test_runs_are_distinct_sorted_numbers() -> None:
-    for seed in range(sized(50, 500)):
-        text = drawn_texts(random.Random(seed))[-1]
-        codes = codes_of(text).tolist()
-        assert codes == sorted(set(codes))
-        assert len(codes) == len({text[start : start + 3] for start in range(max(1, len(text) - 2))})

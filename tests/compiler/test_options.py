@@ -83,33 +83,12 @@ def test_a_reply_chooses_an_option(reply: str, letter: str) -> None:
 @each(
     "reply",
     [
-        "",
-        "不知道",
-        "我需要更多信息。",
-        "答案是A或B",
-        "答案：AB",
-        "A、B 都有可能",
-        "答案是E",
-        "答案是80",
-        "1.8",
-        "选择哪一个呢？",
-        "It depends.",
-        "A student would say that it is C.",
-        r"\boxed{}",
-        r"\boxed{x^2}",
-        "A student cannot say.",
-        "3 5 8 13",
-        "答案是A或者B",
-        "答案是A还是B？",
-        "不选A",
-        "不应选A",
-        "不能选A。",
-        "答案不是A",
-        "答案不是A，也不是B",
-        "The answer is neither A nor B.",
+        "", "不知道", "我需要更多信息。", "答案是A或B", "答案：AB", "A、B 都有可能", "答案是E", "答案是80", "1.8", "选择哪一个呢？", "It depends.",
+        "A student would say that it is C.", r"\boxed{}", r"\boxed{x^2}", "A student cannot say.", "3 5 8 13",
+        "答案是A或者B", "答案是A还是B？", "不选A", "不应选A", "不能选A。", "答案不是A", "答案不是A，也不是B", "The answer is neither A nor B.",
         "The answer is a matter of taste.",
     ],
-)
+)  # fmt: skip
 def test_a_reply_without_one_choice_is_unreadable(reply: str) -> None:
     assert chosen_option(reply, NUMBERS) is None
 

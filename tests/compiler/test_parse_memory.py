@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 from compiling import EDUBENCH
-from hypothesis import HealthCheck, assume, given, settings, strategies as st
+from hypothesis import HealthCheck, assume, example, given, settings, strategies as st
 
-from tests.each import each
 from tests.lengths import sized
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.source.text import Source, Span
 from tripos_compiler.source.tree import Block, Entry, Name, Node, Text
-from tripos_compiler.syntax.lexer import KEPT_PARSES, Ending, ParseMemory, Piece, split_pieces
+from tripos_compiler.syntax.lexer import KEPT_PARSES, Ending, ParseMemory, Piece
 from tripos_compiler.syntax.parser import parse
 
 SPECS = {path.name: path.read_text("utf-8") for path in sorted(EDUBENCH.glob("*.tripos"))}
@@ -89,6 +88,8 @@ def test_a_memory_changes_neither_the_tree_nor_what_is_reported(name: str, seed:
 
 
 @QUICK
+@example(["a", "."], ["b"])
+@example(["a", ")", "\n", "b", ".", "\n", "c"], [])
 @given(st.lists(st.sampled_from(SCRAPS), max_size=30), st.lists(st.sampled_from(SCRAPS), max_size=5))
 def test_a_memory_changes_nothing_in_a_soup_of_tokens_either(soup: list[str], more: list[str]) -> None:
     memory = ParseMemory()
@@ -149,25 +150,6 @@ def test_places_in_what_is_kept_are_those_of_the_new_text() -> None:
     assert key[Span(title.span.source, title.span.start, title.span.end)] == "kept by place"
 
 
-def test_what_was_reported_of_an_unchanged_statement_is_reported_again_where_it_is_now() -> None:
-    memory = ParseMemory()
-    for text in ("a == == b\nc", "\n\n# x\na == == b\nd"):
-        diagnostics = Diagnostics()
-        parse(Source("a.tripos", text), diagnostics, memory)
-        (item,) = diagnostics.items
-        span = item.labels[0].span
-        assert (span.source.text, text[span.start : span.end]) == (text, "==")
-        assert span.start == text.index("== b")
-
-
-@pytest.mark.parametrize("versions", [("a.\n", "a.\nb", "a.\n"), ("a)\nb.\nc", "a\nb.\nc", "a)\nb.\nc")])
-def test_a_mistake_is_reported_as_what_stands_around_it_has_it(versions: tuple[str, ...]) -> None:
-    memory = ParseMemory()
-    for text in versions:
-        assert read(text, memory) == read(text)
-    assert len({str(read(text)[1]) for text in versions}) == 2
-
-
 def test_of_two_equal_statements_each_has_its_own_place() -> None:
     memory = ParseMemory()
     first = entries("role a\nrole a\n", memory)
@@ -196,28 +178,6 @@ def test_what_no_longer_occurs_is_forgotten() -> None:
     for _ in range(KEPT_PARSES):
         entries("role b\n", memory)
     assert entries("role a\n", memory)[0] is not before
-
-
-CUTS = [
-    ("role a\nrole b", ["role a\n", "role b"]),
-    ("  role a # first\n\n# between\nrole b\n", ["role a # first\n", "role b\n"]),
-    ("a, b\nc,\nd\n", ["a, b\n", "c,\nd\n"]),
-    ("a = f(\n1)\nb\n", ["a = f(\n1)\n", "b\n"]),
-    ('a """\n}\n""" {\n"}" # }\n| } |\n}\nb', ['a """\n}\n""" {\n"}" # }\n| } |\n}\n', "b"]),
-    ("a not\nin b\nc", ["a not\nin b\n", "c"]),
-    ("a ==\nb\nc", ["a ==\nb\n", "c"]),
-    ("scenario s {\nrole a\nrole b {\n}\n", ["scenario s {\n", "role a\n", "role b {\n}\n"]),
-    ("a\n;\nb\n)\n", ["a\n;\n", "b\n)\n"]),
-    ("f(a,}\nb\nc", ["f(a,}\nb\n", "c"]),
-    ("f(list<{ a }\n, b)\nc", ["f(list<{ a }\n, b)\n", "c"]),
-    ('"a)\n(\n"b)\nc', ['"a)\n', '(\n"b)\n', "c"]),
-    ("# only a remark\n\n", []),
-]
-
-
-@each("text, cut", CUTS)
-def test_a_piece_is_a_statement_with_its_block_and_the_rest_of_its_last_line(text: str, cut: list[str]) -> None:
-    assert [text[piece.start : piece.end] for piece in split_pieces(text)] == cut
 
 
 def names(tree: Block) -> list[str]:

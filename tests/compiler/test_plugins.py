@@ -46,10 +46,7 @@ NEAR = "def near(text: str) -> bool:\n    return True\n"
 def test_a_file_is_read_and_not_executed(tmp_path: Path) -> None:
     marker = tmp_path / "executed"
     text = f"open({str(marker)!r}, 'w').close()\nraise SystemExit\n{NEAR}"
-    files = {
-        "spec.tripos": spec('function near from "mine.py:near"', "right = near(answer.text)"),
-        "mine.py": text,
-    }
+    files = {"spec.tripos": spec('function near from "mine.py:near"', "right = near(answer.text)"), "mine.py": text}
     plugin = plugin_of(compile_files(tmp_path, files))
     assert plugin.version == plugin_version(text)
     assert not marker.exists()
@@ -179,26 +176,11 @@ def test_an_annotation_is_a_type_of_the_language(annotation: str, type_: str) ->
 @each(
     "annotation",
     [
-        "None",
-        "Any",
-        "object",
-        "dict",
-        "dict[str, str]",
-        "list",
-        "set",
-        "tuple[int, int]",
-        "bytes",
-        "str | int",
-        "Literal['a']",
-        "Literal[1, 2]",
-        "set[list[str]]",
-        "list[dict[str, int]]",
-        "Callable[[str], int]",
-        "datetime.date",
-        "'not an ( annotation'",
-        "3",
+        "None", "Any", "object", "dict", "dict[str, str]", "list", "set", "tuple[int, int]", "bytes", "str | int",
+        "Literal['a']", "Literal[1, 2]", "set[list[str]]", "list[dict[str, int]]", "Callable[[str], int]",
+        "datetime.date", "'not an ( annotation'", "3",
     ],
-)
+)  # fmt: skip
 def test_an_annotation_that_is_none_is_refused_with_its_place(annotation: str) -> None:
     source = Source("mine.py", f"def one(value: {annotation}) -> bool: ...")
     with pytest.raises(Unusable) as caught:

@@ -63,14 +63,10 @@ def test_a_word_that_a_conversation_does_not_know_is_told_which_it_knows() -> No
 
 
 FIELDS = [
-    'answer text secret from "Answer"',
-    "answer text secret",
-    'stage secret from "Stage"',
-    'marks list<{ n integer }> secret from "a"',
-    'of choice("a b", c)? secret from "Of"',
-    "parts secret { n integer }",
-    'parts secret from "Parts" { n integer }',
-]
+    'answer text secret from "Answer"', "answer text secret", 'stage secret from "Stage"',
+    'marks list<{ n integer }> secret from "a"', 'of choice("a b", c)? secret from "Of"',
+    "parts secret { n integer }", 'parts secret from "Parts" { n integer }',
+]  # fmt: skip
 ELEMENT = re.compile(r'(?:[^\s"{(<]|"[^"]*"|\([^)]*\)|<[^>]*>)+|\{[^}]*\}')
 DATA = 'benchmark b "1.0.0" {{ languages en }}\naxis stage {{ x, y }}\ndataset item from "d.jsonl" {{\n  {}\n}}\n'
 

@@ -81,11 +81,6 @@ def test_a_closed_block_before_an_answer_changes_nothing(tag: str, thought: str,
     assert ReplyText.parse(f"<{tag}>{inside}</{tag}>\n{answer}").answer == answer.strip()
 
 
-def test_marks_in_long_replies_are_read_in_linear_time() -> None:
-    for piece in ("<think>", "</think>", "x <think> ", "`<think>`", "```<think>", "<think></think>`"):
-        ReplyText.parse(piece * 40_000)
-
-
 @given(st.text(max_size=60))
 def test_a_comparable_text_is_comparable(text: str) -> None:
     once = comparable(text)

@@ -33,7 +33,7 @@ def validator() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(schema)
 
 
-@each("path", spread(SPECS, 8))
+@each("path", spread(SPECS, 5))
 def test_a_plan_satisfies_the_schema(path: Path, validator: jsonschema.Draft202012Validator) -> None:
     plan = plan_of(compile_file(path))
     validator.validate(json.loads(plan.to_json()))

@@ -98,10 +98,7 @@ def test_the_plan_says_what_a_tree_is_and_every_leaf_makes_a_row(tmp_path: Path)
             {"t.json": '{\n\t"Algebra": {\n\t\t"Sets": null,\n\t\t"Sets": null}}'},
             [("E0315", "t.json, line 4: `Sets` is repeated below `Algebra`")],
         ),
-        (
-            {"t.yaml": "Algebra:\n  Sets:\n  Sets:\n"},
-            [("E0315", "t.yaml, line 3: `Sets` is repeated below `Algebra`")],
-        ),
+        ({"t.yaml": "Algebra:\n  Sets:\n  Sets:\n"}, [("E0315", "t.yaml, line 3: `Sets` is repeated below `Algebra`")]),
         (
             {"t.json": "[1, 2, 3, 4, 5]"},
             [

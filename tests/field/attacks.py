@@ -363,13 +363,8 @@ def attack():
 }
 """The bodies of attacks, by what they reach for."""
 NEED_FILES = {
-    "modules on the path",
-    "sitecustomize",
-    "files anywhere",
-    "the files of the tests",
-    "a full disk",
-    "the kernel",
-}
+    "modules on the path", "sitecustomize", "files anywhere", "the files of the tests", "a full disk", "the kernel",
+}  # fmt: skip
 """The attacks that only a sandbox or Landlock keeps from a user's own files."""
 SLOW = {"many threads", "much memory", "endless output", "games with signals"}
 """The attacks that go on until the limit of time."""

@@ -1,4 +1,4 @@
-"""Groups of tasks: subjects in the categories of a tree, and many tasks in one block, macro and micro."""
+"""Groups of tasks: subjects in the categories of a tree and the groups of an axis, macro and micro."""
 
 from __future__ import annotations
 
@@ -126,64 +126,6 @@ def test_a_field_of_a_record_parts_the_items(exam: Figures) -> None:
         boards[row["source"]["exam"]["board"]].append(right(row))  # type: ignore[index]
     assert exam.by("exam.by_board") == pytest.approx({board: mean(values) for board, values in boards.items()})
     assert sum(row.n for row in exam.rows["exam.by_board"]) == len(questions())
-
-
-TASKS = """
-benchmark hard_tasks "1.0.0" { languages en }
-role candidate compared
-
-dataset task from "tasks.csv" {
-  name         text
-  instruction  text
-}
-
-dataset question from "tasks/{task}.jsonl" {
-  task    text
-  input   text
-  target  text secret
-}
-
-scenario solve {
-  over question as q
-  let instruction = first(picked(task.instruction, task.name, q.task))
-  ask reply by candidate { prompt "{{ instruction }}\\nQ: {{ q.input }}\\nThe answer is:" }
-  score right = exact(default(regex(reply.text, "answer is (.*?)\\\\.?$"), trim(reply.text)), q.target)
-
-  measure by_task = mean(right) by q.task
-  measure average = mean(mean(right) by q.task)
-  measure micro   = mean(right)
-}
-"""
-NAMES = ("booleans", "dates", "sorting")
-
-
-def test_many_tasks_with_instructions_of_their_own_are_one_block(tmp_path: Path) -> None:
-    """As in BIG-bench Hard: exact match by task, and the mean over tasks."""
-    dice = random.Random(3)
-    sizes = {"booleans": 12, "dates": 5, "sorting": 9}
-    rows = {
-        name: [{"input": f"{name} {number}", "target": dice.choice(["True", "False"])} for number in range(sizes[name])]
-        for name in NAMES
-    }
-    (tmp_path / "tasks").mkdir()
-    files = {f"tasks/{name}.jsonl": lines(each) for name, each in rows.items()}
-    files["tasks.csv"] = "name,instruction\n" + "".join(f"{name},Do {name}.\n" for name in NAMES)
-    asked: dict[str, str] = {}
-
-    def says(text: str) -> str:
-        instruction, question, _ = text.split("\n")
-        asked[question.removeprefix("Q: ")] = instruction
-        return ["So the answer is True.", " False\n", "the answer is  false"][len(asked) % 3]
-
-    found = figures_of(tmp_path, TASKS, files, says)
-    assert asked == {row["input"]: f"Do {name}." for name, each in rows.items() for row in each}
-    by_task = {str(row.by[0]): row for row in found.rows["solve.by_task"]}
-    assert {name: row.n for name, row in by_task.items()} == sizes
-    values = {name: row.value or 0.0 for name, row in by_task.items()}
-    assert found["solve.average"].value == pytest.approx(sum(values.values()) / 3)
-    micro = sum(values[name] * sizes[name] for name in NAMES) / sum(sizes.values())
-    assert found["solve.micro"].value == pytest.approx(micro)
-    assert 0 < micro < 1 and micro != pytest.approx(found["solve.average"].value)
 
 
 def test_two_models_are_compared_at_every_node(

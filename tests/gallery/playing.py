@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shutil
 import tomllib
@@ -56,6 +58,15 @@ def play(
         else:
             place.write_text(content if isinstance(content, str) else lines(content), "utf-8")
     return figures_at(copy / (spec or f"{name}.tripos"), answers, roles, programs, models)
+
+
+def table_of(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return rows as CSV, with the names of the first as its head."""
+    found, file = list(rows), io.StringIO()
+    writer = csv.DictWriter(file, [*found[0]])
+    writer.writeheader()
+    writer.writerows(found)
+    return file.getvalue()
 
 
 @dataclass(frozen=True)

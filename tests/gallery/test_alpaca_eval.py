@@ -10,16 +10,14 @@ import pytest
 
 from tests.field.running import Reply
 from tests.gallery.originals.alpaca_eval import chances, reply, rows
-from tests.gallery.playing import facts_of, is_answer, play
+from tests.gallery.playing import facts_of, is_answer, play, verdicts_of
 from tripos_compiler.plan import write_token_probabilities
 from tripos_runtime.program import binding
-
-VERDICTS = Path(__file__).parent / "verdicts" / "alpaca_eval.jsonl"
 
 
 def test_preferences_and_win_rates_are_those_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(binding.BY_NAME, "probabilities", lambda _: True)  # the judge is no model of a provider
-    *lines, unpenalised, shipped = map(json.loads, VERDICTS.read_text("utf-8").splitlines())
+    *lines, unpenalised, shipped = verdicts_of("alpaca_eval")
     leading: list[bool] = []
 
     def judge(messages: list[str]) -> Reply:

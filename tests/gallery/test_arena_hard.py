@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
 from tests.gallery.originals.arena_hard import CATEGORIES, baseline, judgement, questions
-from tests.gallery.playing import facts_of, play
-
-VERDICTS = Path(__file__).parent / "verdicts" / "arena_hard.jsonl"
+from tests.gallery.playing import facts_of, play, verdicts_of
 
 
 def test_verdicts_and_scores_are_those_of_the_original(tmp_path: Path) -> None:
-    *lines, scores = map(json.loads, VERDICTS.read_text("utf-8").splitlines())
+    *lines, scores = verdicts_of("arena_hard")
 
     def judge(messages: list[str]) -> str:
         category, number = re.findall(r"Prompt <(\w+) (\d+)>", messages[-1])[0]

@@ -11,9 +11,7 @@ import pytest
 
 from tests.field.running import Figures
 from tests.gallery.originals.bbq import choice, reply, rows
-from tests.gallery.playing import facts_of, play
-
-VERDICTS = Path(__file__).parent / "verdicts" / "bbq.jsonl"
+from tests.gallery.playing import facts_of, play, verdicts_of
 
 
 def played(folder: Path, questions: list[dict[str, Any]], said: dict[str, str]) -> Figures:
@@ -24,7 +22,7 @@ def played(folder: Path, questions: list[dict[str, Any]], said: dict[str, str]) 
 
 
 def test_figures_are_those_of_the_harness(tmp_path: Path) -> None:
-    lines = [json.loads(line) for line in VERDICTS.read_text("utf-8").splitlines()]
+    lines = verdicts_of("bbq")
     figures = played(tmp_path, rows(), {row["context"]: reply(row) for row in rows()})
     right = {(s.fields["category"], s.fields["example_id"]): s.value for s in figures.scores}
     wanted = {tuple(each["id"]): each["acc"] for each in lines if "id" in each}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from statistics import fmean
@@ -11,10 +10,8 @@ from typing import Any
 import pytest
 
 from tests.gallery.originals.bfcl import CATEGORIES, calls, rows
-from tests.gallery.playing import facts_of, play
+from tests.gallery.playing import facts_of, play, verdicts_of
 from tripos_compiler.plan import parse_call, write_calls
-
-VERDICTS = Path(__file__).parent / "verdicts" / "bfcl.jsonl"
 
 
 def lines(found: list[dict[str, Any]], *names: str) -> list[dict[str, Any]]:
@@ -43,7 +40,7 @@ def test_verdicts_are_those_of_ast_checker(tmp_path: Path) -> None:
     figures = play(
         tmp_path, "bfcl", files, lambda messages: said(by_id["_".join(re.findall(r"<(\w+) (\d+)>", messages[-1])[0])])
     )
-    verdicts = {each["id"]: each["right"] for each in map(json.loads, VERDICTS.read_text("utf-8").splitlines())}
+    verdicts = {each["id"]: each["right"] for each in verdicts_of("bfcl")}
     found = {score.fields["id"]: bool(score.value) for score in figures.scores}
     assert found == verdicts
     assert len(found) == facts_of("bfcl").replies

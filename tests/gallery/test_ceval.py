@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
-import json
 from collections import defaultdict
 from pathlib import Path
 from statistics import fmean
@@ -13,9 +11,8 @@ import pytest
 
 from tests.conftest import SHARED_DATA
 from tests.gallery.originals.ceval import reply, rows
-from tests.gallery.playing import facts_of, is_answer, play
+from tests.gallery.playing import facts_of, is_answer, play, table_of, verdicts_of
 
-VERDICTS = Path(__file__).parent / "verdicts" / "ceval.jsonl"
 REAL = SHARED_DATA / "ceval"
 CATEGORIES = {
     "high_school_physics": "stem",
@@ -27,16 +24,8 @@ CATEGORIES = {
 }
 
 
-def table(found: list[dict[str, str]]) -> str:
-    file = io.StringIO()
-    writer = csv.DictWriter(file, [*found[0]])
-    writer.writeheader()
-    writer.writerows(found)
-    return file.getvalue()
-
-
 def test_verdicts_and_figures_are_those_of_the_original(tmp_path: Path) -> None:
-    original = [json.loads(line) for line in VERDICTS.read_text("utf-8").splitlines()]
+    original = verdicts_of("ceval")
     said = {row["question"]: reply(row) for found in rows("val").values() for row in found}
     sent: list[list[str]] = []
 
@@ -45,7 +34,9 @@ def test_verdicts_and_figures_are_those_of_the_original(tmp_path: Path) -> None:
         return said[messages[-1].split("\n")[0]]
 
     files = {
-        f"{split}/{name}_{split}.csv": table(found) for split in ("dev", "val") for name, found in rows(split).items()
+        f"{split}/{name}_{split}.csv": table_of(found)
+        for split in ("dev", "val")
+        for name, found in rows(split).items()
     }
     figures = play(tmp_path, "ceval", files, answer)
     right: dict[str, dict[int, int]] = defaultdict(dict)

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.gallery.educationq_rows import questions, replies
-from tests.gallery.playing import facts_of, is_answer, play
+from tests.gallery.playing import facts_of, is_answer, play, verdicts_of
 
-VERDICTS = Path(__file__).parent / "verdicts/educationq.jsonl"
 METRICS = ("ASSESSMENT", "QUESTIONING", "FEEDBACK", "ADAPTATION", "OBJECTIVES")
 
 
@@ -24,7 +23,7 @@ def gains_of(tests: list[tuple[bool, bool]]) -> dict[str, float]:
 
 
 def test_letters_and_gains_are_those_of_the_original(tmp_path: Path) -> None:
-    *verdicts, gains = [json.loads(line) for line in VERDICTS.read_text("utf-8").splitlines()]
+    *verdicts, gains = verdicts_of("educationq")
     said = {row["question"]: each for row, each in zip(questions(), replies(), strict=True)}
     put = [verdict["put"] for verdict in verdicts if "put" in verdict]
     asked: set[str] = set()

@@ -20,31 +20,14 @@ SCENARIOS = {
 }
 ODD = (
     *(
-        "",
-        "None of them.",
-        "a, c",
-        "A and C",
-        "A;C",
-        "B、D",
-        "(A), (C)",
-        "**A, C**",
-        "\\boxed{A,C}",
-        "A,C,E.",
-        "AC",
-        "F",
-        "Ａ,Ｃ",
+        "", "None of them.", "a, c", "A and C", "A;C", "B、D", "(A), (C)", "**A, C**", "\\boxed{A,C}", "A,C,E.", "AC",
+        "F", "Ａ,Ｃ",
     ),
     *(
-        "选A和C",
-        "选 A、C",
-        "答案：A, C",
-        "I select A and C, not B.",
-        "I pick a reply that helps: C.",
-        "A\nC",
-        "A, A, C",
+        "选A和C", "选 A、C", "答案：A, C", "I select A and C, not B.", "I pick a reply that helps: C.", "A\nC", "A, A, C",
         "ABCDE",
     ),
-)
+)  # fmt: skip
 
 
 def fidelity(said: str, answer: str) -> tuple[float, bool, bool]:

@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.gallery.originals.factscore import facts, is_true, people, sentences
-from tests.gallery.playing import facts_of, play
-
-VERDICTS = Path(__file__).parent / "verdicts" / "factscore.jsonl"
+from tests.gallery.playing import facts_of, play, verdicts_of
 
 
 def test_scores_are_those_of_the_original(tmp_path: Path) -> None:
-    *lines, original = map(json.loads, VERDICTS.read_text("utf-8").splitlines())
+    *lines, original = verdicts_of("factscore")
 
     def splitter(messages: list[str]) -> str:
         (sentence,) = re.findall(r"a short sentence: (.*)", messages[-1], re.DOTALL)[:1]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
-from tests.gallery.playing import answered, facts_of, is_answer, play, verdicts_of
+from tests.gallery.playing import answered, facts_of, is_answer, play, table_of, verdicts_of
 
 
 def test_every_score_is_that_of_simple_evals_in_every_order(tmp_path: Path) -> None:
@@ -28,11 +26,7 @@ def test_every_score_is_that_of_simple_evals_in_every_order(tmp_path: Path) -> N
         asked[f"rec{number}"].append([option for _, option in offered])
         return str(said[4 * number + len(asked[f"rec{number}"]) - 1]["reply"])
 
-    table = io.StringIO()
-    writer = csv.DictWriter(table, next(iter(rows.values())))
-    writer.writeheader()
-    writer.writerows(rows.values())
-    figures = play(tmp_path, "gpqa", {"gpqa_diamond.csv": table.getvalue()}, answers)
+    figures = play(tmp_path, "gpqa", {"gpqa_diamond.csv": table_of(rows.values())}, answers)
     # The original's rule: the letter that is read is the one at which the right option stood.
     right: dict[str, list[bool]] = defaultdict(list)
     for place, each in enumerate(said):

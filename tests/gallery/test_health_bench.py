@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.gallery.originals.health_bench import asked, is_met, rows
-from tests.gallery.playing import facts_of, play
+from tests.gallery.playing import facts_of, play, verdicts_of
 
-VERDICTS = Path(__file__).parent / "verdicts" / "health_bench.jsonl"
 FILE = "2025-05-07-06-14-12_oss_eval.jsonl"
 
 
 def test_metrics_are_those_of_the_original(tmp_path: Path) -> None:
-    *lines, means = map(json.loads, VERDICTS.read_text("utf-8").splitlines())
+    *lines, means = verdicts_of("health_bench")
     judged: list[str] = []
 
     def judge(messages: list[str]) -> str:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.gallery.originals.humaneval import SAMPLES, replies, rows
-from tests.gallery.playing import facts_of, play
+from tests.gallery.playing import facts_of, play, verdicts_of
 from tripos_runtime.asking.functions.settings import ProgramLimits
-
-VERDICTS = Path(__file__).parent / "verdicts" / "humaneval.jsonl"
 
 
 def test_verdicts_and_figures_are_those_of_the_original(tmp_path: Path) -> None:
-    *verdicts, original = map(json.loads, VERDICTS.read_text("utf-8").splitlines())
+    *verdicts, original = verdicts_of("humaneval")
     said = {row["prompt"].strip(): iter(replies(row)) for row in rows()}
     figures = play(
         tmp_path,

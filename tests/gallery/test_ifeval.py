@@ -11,12 +11,9 @@ import pytest
 from tests.gallery.playing import answered, facts_of, is_answer, play, verdicts_of
 
 WITH_PACKAGES = {
-    "language:response_language",
-    "length_constraints:number_sentences",
-    "change_case:capital_word_frequency",
-    "change_case:english_capital",
-    "change_case:english_lowercase",
-}
+    "language:response_language", "length_constraints:number_sentences", "change_case:capital_word_frequency",
+    "change_case:english_capital", "change_case:english_lowercase",
+}  # fmt: skip
 
 
 def needs_packages(each: dict[str, Any]) -> bool:

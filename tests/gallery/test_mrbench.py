@@ -12,9 +12,8 @@ import pytest
 
 from tests.conftest import SHARED_DATA, Command
 from tests.gallery.mrbench_rows import LABELS, annotations, conversations
-from tests.gallery.playing import GALLERY, facts_of, play
+from tests.gallery.playing import GALLERY, facts_of, play, verdicts_of
 
-VERDICTS = Path(__file__).parent / "verdicts/mrbench.jsonl"
 REAL = SHARED_DATA / "mrbench/MRBench_V1.json"
 QUESTIONS = re.findall(r'^  "(.+\?)",?$', (GALLERY / "mrbench/abilities.tripos").read_text("utf-8"), re.MULTILINE)
 WANTED = {"Revealing_of_the_Answer": "No", "Tutor_Tone": "Encouraging"}
@@ -34,8 +33,7 @@ def test_the_figures_are_those_of_scikit_learn(tmp_path: Path) -> None:
     assert sum(score.status == "parse_failure" for score in figures.scores) == len(drawn) - len(readable)
     right = sum(LABELS[ability].index(true) + 1 == label for ability, _, true, label, _ in readable)
     assert sum(score.value or 0 for score in figures.scores) == right
-    for line in VERDICTS.read_text("utf-8").splitlines():
-        verdict = json.loads(line)
+    for verdict in verdicts_of("mrbench"):
         for name in ("exact_f1", "exact_accuracy", "lenient_f1", "lenient_accuracy"):
             row = next(row for row in figures.rows[f"annotation.{name}"] if row.by == (verdict["ability"],))
             assert row.value == pytest.approx(verdict[name], abs=facts_of("mrbench").apart), name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from functools import partial
@@ -13,7 +12,7 @@ import pytest
 
 from tests.compiler.compiling import ROOT, compile_file, plan_of
 from tests.gallery.originals.mt_bench import CATEGORIES, WITH_REFERENCES, answer, judgement, questions, references
-from tests.gallery.playing import facts_of, is_answer, play
+from tests.gallery.playing import facts_of, is_answer, play, verdicts_of
 from tripos_compiler.language.evaluation import evaluate
 from tripos_compiler.plan import Ask, Expr
 
@@ -23,7 +22,6 @@ TEMPERATURES = {
     **dict.fromkeys(("stem", "humanities"), 0.1),
 }
 """`temperature_config` of `common.py`."""
-VERDICTS = Path(__file__).parent / "verdicts" / "mt_bench.jsonl"
 
 
 def means_of(ratings: Mapping[tuple[int, int], float]) -> dict[str, list[float]]:
@@ -38,7 +36,7 @@ def means_of(ratings: Mapping[tuple[int, int], float]) -> dict[str, list[float]]
 
 
 def test_ratings_and_means_are_those_of_fastchat(tmp_path: Path) -> None:
-    lines = [json.loads(line) for line in VERDICTS.read_text("utf-8").splitlines()]
+    lines = verdicts_of("mt_bench")
     by_question = {each["turns"][0]: each for each in questions()}
     sent: dict[tuple[str, int], list[str]] = {}
 

@@ -9,7 +9,7 @@ from statistics import fmean
 
 import pytest
 
-from tests.gallery.playing import facts_of, is_answer, play
+from tests.gallery.playing import facts_of, is_answer, play, verdicts_of
 
 FILES = {
     "content": "content_knowledge/questions_test.jsonl",
@@ -20,8 +20,7 @@ FILES = {
 
 
 def test_scores_and_figures_are_those_of_the_authors(tmp_path: Path) -> None:
-    read = (Path(__file__).parent / "verdicts/openlearnlm.jsonl").read_text("utf-8").splitlines()
-    *told, last = [json.loads(line) for line in read]
+    *told, last = verdicts_of("openlearnlm")
     facts = facts_of("openlearnlm")
     assert len(told) == facts.replies
     rows: dict[str, list[dict[str, object]]] = {path: [] for path in FILES.values()}

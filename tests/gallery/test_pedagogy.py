@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.gallery.pedagogy_rows import examples, questions, replies
-from tests.gallery.playing import facts_of, is_answer, play
-
-VERDICTS = Path(__file__).parent / "verdicts/pedagogy.jsonl"
+from tests.gallery.playing import facts_of, is_answer, play, verdicts_of
 
 
 def test_letters_and_questions_are_those_of_the_original(tmp_path: Path) -> None:
-    verdicts = [json.loads(line) for line in VERDICTS.read_text("utf-8").splitlines()]
+    verdicts = verdicts_of("pedagogy")
     rows, said = questions(), replies()
     assert [verdict["reply"] for verdict in verdicts] == said
     sent: dict[int, str] = {}

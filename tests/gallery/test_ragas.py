@@ -12,13 +12,11 @@ import numpy as np
 import pytest
 
 from tests.gallery.originals.ragas import guesses, rows, statements, vector, verdicts
-from tests.gallery.playing import facts_of, play
-
-VERDICTS = Path(__file__).parent / "verdicts" / "ragas.jsonl"
+from tests.gallery.playing import facts_of, play, verdicts_of
 
 
 def test_scores_are_those_of_the_package(tmp_path: Path) -> None:
-    lines = [json.loads(line) for line in VERDICTS.read_text("utf-8").splitlines()]
+    lines = verdicts_of("ragas")
     guessed: Counter[int] = Counter()
 
     def judge(messages: list[str]) -> str:

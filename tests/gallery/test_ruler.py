@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from statistics import fmean
 
 import pytest
 
 from tests.gallery.originals.ruler import reply, rows
-from tests.gallery.playing import GALLERY, facts_of, is_answer, play
-
-VERDICTS = Path(__file__).parent / "verdicts" / "ruler.jsonl"
+from tests.gallery.playing import GALLERY, facts_of, is_answer, play, verdicts_of
 
 
 def test_scores_are_those_of_the_original(tmp_path: Path) -> None:
-    *lines, by_task = map(json.loads, VERDICTS.read_text("utf-8").splitlines())
+    *lines, by_task = verdicts_of("ruler")
     said = {row["input"] + row["answer_prefix"]: reply(row) for row in rows()}
     (made,) = (GALLERY / "ruler" / "rows").iterdir()
     figures = play(tmp_path, "ruler", {f"rows/{made.name}": rows()}, lambda messages: said[messages[-1]])

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.gallery.originals.simpleqa import grade, rows
-from tests.gallery.playing import facts_of, play
-
-VERDICTS = Path(__file__).parent / "verdicts" / "simpleqa.jsonl"
+from tests.gallery.playing import facts_of, play, verdicts_of
 
 
 def test_the_figures_are_those_of_the_original(tmp_path: Path) -> None:
-    *lines, original = map(json.loads, VERDICTS.read_text("utf-8").splitlines())
+    *lines, original = verdicts_of("simpleqa")
     questions = {row["answer"]: row["problem"] for row in rows()}
     figures = play(
         tmp_path,

@@ -3,9 +3,6 @@ formula, (1 - refusal) * (convincingness + specificity - 2) / 8."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import re
 from pathlib import Path
 from statistics import fmean
@@ -13,21 +10,15 @@ from statistics import fmean
 import pytest
 
 from tests.gallery.originals.strong_reject import judgement, rows
-from tests.gallery.playing import facts_of, play
-
-VERDICTS = Path(__file__).parent / "verdicts" / "strong_reject.jsonl"
+from tests.gallery.playing import facts_of, play, table_of, verdicts_of
 
 
 def test_marks_and_figures_are_those_of_the_original(tmp_path: Path) -> None:
-    *lines, original = map(json.loads, VERDICTS.read_text("utf-8").splitlines())
-    file = io.StringIO()
-    writer = csv.DictWriter(file, [*rows()[0]])
-    writer.writeheader()
-    writer.writerows(rows())
+    *lines, original = verdicts_of("strong_reject")
     figures = play(
         tmp_path,
         "strong_reject",
-        {"strongreject_dataset.csv": file.getvalue()},
+        {"strongreject_dataset.csv": table_of(rows())},
         lambda _: "A reply.",
         {"judge": lambda messages: judgement(int(re.findall(r"Prompt <(\d+)>", messages[-1])[0]))},
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import re
 import runpy
 from collections import Counter, defaultdict
@@ -13,10 +12,9 @@ from typing import Any
 import pytest
 
 from tests.gallery.originals.tau_bench import TRIALS, TURNS, answer, script, tasks
-from tests.gallery.playing import GALLERY, facts_of, play
+from tests.gallery.playing import GALLERY, facts_of, play, verdicts_of
 from tripos_compiler.plan import parse_call, write_calls
 
-VERDICTS = Path(__file__).parent / "verdicts" / "tau_bench.jsonl"
 TOOLS = runpy.run_path(str(GALLERY / "tau_bench" / "retail.py"))
 
 
@@ -33,7 +31,7 @@ def goal(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_rewards_are_those_of_the_original(tmp_path: Path) -> None:
-    *lines, shown = map(json.loads, VERDICTS.read_text("utf-8").splitlines())
+    *lines, shown = verdicts_of("tau_bench")
     begun: Counter[int] = Counter()
 
     def agent(messages: list[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from statistics import fmean
@@ -10,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.gallery.playing import facts_of, is_answer, play
+from tests.gallery.playing import facts_of, is_answer, play, verdicts_of
 
 FIELDS = ("closed_book", "answer_in_chapter", "misleading_question", "difficulty", "domain")
 PARTS = ("life_sciences", "math", "physics", "easy", "hard")
@@ -26,8 +25,7 @@ def figures_of(rows: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def test_grades_and_figures_are_those_of_the_authors_scripts(tmp_path: Path) -> None:
-    read = (Path(__file__).parent / "verdicts/tutoreval.jsonl").read_text("utf-8").splitlines()
-    *told, last = [json.loads(line) for line in read]
+    *told, last = verdicts_of("tutoreval")
     facts = facts_of("tutoreval")
     assert len(told) == facts.replies
     rows = [

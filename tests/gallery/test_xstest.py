@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
-from tests.gallery.playing import answered, facts_of, is_answer, play, verdicts_of
+from tests.gallery.playing import answered, facts_of, is_answer, play, table_of, verdicts_of
 
 KINDS = ("full_compliance", "full_refusal", "partial_refusal")
 
@@ -18,10 +16,6 @@ def test_matches_are_those_of_the_authors_and_shares_those_of_the_formula(tmp_pa
     said = verdicts_of("xstest")
     facts = facts_of("xstest")
     assert len(said) == facts.replies
-    table = io.StringIO()
-    writer = csv.DictWriter(table, ("id", "prompt", "type", "label"))
-    writer.writeheader()
-    writer.writerows(each["row"] for each in said)
     by_prompt = {each["row"]["prompt"]: each for each in said}
 
     def judge(messages: list[str]) -> str:
@@ -29,7 +23,7 @@ def test_matches_are_those_of_the_authors_and_shares_those_of_the_formula(tmp_pa
         assert by_prompt[prompt]["reply"].strip() in messages[-1]
         return str(by_prompt[prompt]["judge"])
 
-    files = {"xstest_prompts.csv": table.getvalue()}
+    files = {"xstest_prompts.csv": table_of(each["row"] for each in said)}
     figures = play(tmp_path, "xstest", files, lambda messages: str(by_prompt[messages[0]]["reply"]), {"judge": judge})
     for score in figures.scores:
         each = by_prompt[score.fields["prompt"]]

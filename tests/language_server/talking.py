@@ -211,6 +211,13 @@ class Editor:
 
         return self.runner.run(within())
 
+    def request(self, method: str, name: str, marked: str | None = None, **more: Any) -> Any:
+        """Return the answer to `textDocument/METHOD` about a document, or about a place in it."""
+        words = method.removesuffix("_full").split("_")
+        params = getattr(lsp, f"{''.join(word.title() for word in words)}Params")
+        given = {"text_document": self.document(name)} if marked is None else self.client.at(name, marked)
+        return self.wait(getattr(self.client.connection, f"text_document_{method}_async")(params(**given, **more)))
+
     def document(self, name: str) -> lsp.TextDocumentIdentifier:
         """Return a document, as requests name it."""
         return lsp.TextDocumentIdentifier(self.client.uri(name))
@@ -240,21 +247,17 @@ class Editor:
 
     def hover(self, name: str, marked: str) -> str | None:
         """Return the text that is shown at a place."""
-        params = lsp.HoverParams(**self.client.at(name, marked))
-        found = self.wait(self.client.connection.text_document_hover_async(params))
+        found = self.request("hover", name, marked)
         assert found is None or isinstance(found.contents, lsp.MarkupContent)
         return found.contents.value if found is not None and isinstance(found.contents, lsp.MarkupContent) else None
 
     def definition(self, name: str, marked: str) -> list[tuple[str, str]]:
         """Return the file and the text of where the name at a place is declared."""
-        params = lsp.DefinitionParams(**self.client.at(name, marked))
-        found = self.wait(self.client.connection.text_document_definition_async(params))
-        return [self._shown(each) for each in cast("list[lsp.Location]", found or [])]
+        return [self._shown(each) for each in self.request("definition", name, marked) or ()]
 
     def references(self, name: str, marked: str, *, declared: bool = True) -> list[tuple[str, int]]:
         """Return the file and the line, counted from 1, of everywhere that the name at a place stands."""
-        context = lsp.ReferenceContext(include_declaration=declared)
-        params = lsp.ReferenceParams(context=context, **self.client.at(name, marked))
+        params = lsp.ReferenceParams(lsp.ReferenceContext(declared), **self.client.at(name, marked))
         found = self.wait(self.client.connection.text_document_references_async(params))
         return [(each.uri.rpartition("/")[2], each.range.start.line + 1) for each in found or ()]
 
@@ -271,8 +274,7 @@ class Editor:
 
     def renamed(self, name: str, marked: str, new: str) -> dict[str, str]:
         """Return the texts of the files that a rename changes, afterwards."""
-        params = lsp.RenameParams(new_name=new, **self.client.at(name, marked))
-        edit = self.wait(self.client.connection.text_document_rename_async(params))
+        edit = self.request("rename", name, marked, new_name=new)
         assert edit is not None and edit.changes is not None
         return {
             uri.rpartition("/")[2]: applied(self.client.read(uri), list(edits)) for uri, edits in edit.changes.items()

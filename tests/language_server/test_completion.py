@@ -26,14 +26,33 @@ def test_statements_of_the_block_are_proposed_with_snippets(editor: Editor) -> N
     )
 
 
-def test_statements_at_the_top_of_a_file_are_proposed(editor: Editor) -> None:
-    with editor.edited("quiz.tripos", "measure overall", "\nmeasure overall"):
-        found = editor.completions("quiz.tripos", "|\nmeasure overall")
-    assert has(found, "scenario", "axis", "role", "measure", "use")
-    assert not {"ask", "prompt"} & set(found)
+ASK = "  ask reply by candidate {\n    prompt en"
+SETTING = "    returns {"
+MEASURE = "measure overall = mean(rubric)"
 
 
-def test_a_space_at_the_start_of_a_line_asks_for_nothing(editor: Editor) -> None:
+@pytest.mark.parametrize(("text", "typed", "trigger", "wanted", "others"), [
+    ("measure overall", "@\nmeasure overall", "", "scenario axis role measure use", "ask prompt"),
+    ("  answer    text secret", "  answer    text secret\n  points @\n", "",
+     "text integer bool list choice stage secret from", ""),
+    (ASK, f"  let x = @\n{ASK}", "", "item", "reply"),  # a later step
+    ("{{ item.question }} ({{ stage }})", "{{ @item.question }} ({{ stage }})", "", "item stage language bullets", ""),
+    (SETTING, f"    temperature 0.7 when @\n{SETTING}", " ", "item stage language", ""),
+    (MEASURE, "measure overall = mean(@", "", "rubric long CLEAR mean share", "words"),
+    ("by stage, scenario", "by stage, @scenario", "", "stage language metric scenario evaluator", ""),
+], ids=["the top of a file", "types", "a later step", "a placeholder", "a setting", "a measure", "dimensions"])  # fmt: skip
+def test_what_can_stand_here_is_proposed(
+    editor: Editor, text: str, typed: str, trigger: str, wanted: str, others: str
+) -> None:
+    with editor.edited("quiz.tripos", text, typed.replace("@", "")):
+        found = editor.completions("quiz.tripos", typed, trigger, cursor="@")
+    assert has(found, *wanted.split())
+    assert not set(others.split()) & set(found)
+
+
+def test_in_prose_and_at_the_start_of_a_line_nothing_is_proposed(editor: Editor) -> None:
+    assert editor.completions("quiz.tripos", "Shout at| {{") == {}
+    assert editor.completions("quiz.tripos", "# A qu|iz") == {}
     with editor.edited("quiz.tripos", "  score long", "   \n  score long"):
         assert editor.completions("quiz.tripos", "   |\n  score long", " ") == {}
 
@@ -71,12 +90,6 @@ def test_names_of_the_kind_that_can_stand_here_are_proposed_and_no_others(
         assert list(editor.completions(file, typed, trigger, cursor="@")) == wanted
 
 
-def test_types_are_proposed_after_the_name_of_a_field(editor: Editor) -> None:
-    with editor.edited("quiz.tripos", "  answer    text secret", "  answer    text secret\n  points "):
-        found = editor.completions("quiz.tripos", "  points |\n")
-    assert has(found, "text", "integer", "bool", "list", "choice", "stage", "secret", "from")
-
-
 def test_names_in_scope_and_functions_are_proposed_in_an_expression(editor: Editor) -> None:
     with editor.edited(
         "quiz.tripos",
@@ -87,16 +100,6 @@ def test_names_in_scope_and_functions_are_proposed_in_an_expression(editor: Edit
     assert has(found, "item", "reply", "stage", "language", "words", "same_number", "rubric")
     assert found["words"].detail == "words(text: text) -> integer"
     assert list(found).index("reply") < list(found).index("words")
-
-
-def test_a_later_step_is_not_proposed(editor: Editor) -> None:
-    with editor.edited(
-        "quiz.tripos",
-        "  ask reply by candidate {\n    prompt en",
-        "  let x = \n  ask reply by candidate {\n    prompt en",
-    ):
-        found = editor.completions("quiz.tripos", "let x = |\n")
-    assert "item" in found and "reply" not in found
 
 
 def test_fields_are_proposed_after_a_dot(editor: Editor) -> None:
@@ -112,34 +115,17 @@ def test_fields_are_proposed_in_a_placeholder_that_is_not_closed(editor: Editor)
     assert found["answer"].detail == "secret text"
 
 
-def test_names_are_proposed_in_a_placeholder(editor: Editor) -> None:
-    found = editor.completions("quiz.tripos", "{{ |item.question }} ({{ stage }})")
-    assert has(found, "item", "stage", "language", "bullets")
-
-
-def test_prose_is_left_alone(editor: Editor) -> None:
-    assert editor.completions("quiz.tripos", "Shout at| {{") == {}
-    assert editor.completions("quiz.tripos", "# A qu|iz") == {}
-
-
-@pytest.mark.parametrize("typed", ["stage == ", "stage != ", "stage in (", "stage in (easy, "])
-def test_the_values_of_a_choice_are_proposed_first_where_it_is_compared(editor: Editor, typed: str) -> None:
-    with editor.edited("quiz.tripos", "  score long", f"  score x = 1 when {typed}\n  score long"):
-        found = editor.completions("quiz.tripos", f"when {typed}|\n")
+@pytest.mark.parametrize(("text", "typed"), [
+    *(("  score long", f"  score x = 1 when {each}@\n  score long")
+      for each in ("stage == ", "stage != ", "stage in (", "stage in (easy, ")),
+    ("item.stage == easy", "item.stage == @"),
+    (SETTING, f"    temperature 0.7 when item.stage == @\n{SETTING}"),
+])  # fmt: skip
+def test_the_values_of_a_choice_are_proposed_first_where_it_is_compared(editor: Editor, text: str, typed: str) -> None:
+    with editor.edited("quiz.tripos", text, typed.replace("@", "")):
+        found = editor.completions("quiz.tripos", typed, cursor="@")
     assert list(found)[:2] == ["easy", "hard"]
     assert found["easy"].detail == 'en "easy", zh "简单"'
-
-
-def test_the_values_of_a_field_are_proposed_after_equals(editor: Editor) -> None:
-    with editor.edited("quiz.tripos", "item.stage == easy", "item.stage == "):
-        assert list(editor.completions("quiz.tripos", "item.stage == |\n"))[:2] == ["easy", "hard"]
-
-
-def test_names_and_values_are_proposed_in_the_condition_of_a_setting(editor: Editor) -> None:
-    with editor.edited("quiz.tripos", "    returns {", "    temperature 0.7 when \n    returns {"):
-        assert has(editor.completions("quiz.tripos", "temperature 0.7 when |\n", " "), "item", "stage", "language")
-    with editor.edited("quiz.tripos", "    returns {", "    temperature 0.7 when item.stage == \n    returns {"):
-        assert list(editor.completions("quiz.tripos", "when item.stage == |\n", " "))[:2] == ["easy", "hard"]
 
 
 def test_files_are_proposed_in_a_path(editor: Editor) -> None:
@@ -177,18 +163,6 @@ def test_a_path_leads_only_to_what_the_benchmark_may_read(starting: Editor, quiz
     assert proposed('use "shared.tripos"', 'use "/|') == proposed('use "shared.tripos"', 'use "far/|') == set()
 
 
-def test_scores_and_aggregates_are_proposed_in_a_measure(editor: Editor) -> None:
-    with editor.edited("quiz.tripos", "measure overall = mean(rubric)", "measure overall = mean("):
-        found = editor.completions("quiz.tripos", "measure overall = mean(|")
-    assert has(found, "rubric", "long", "CLEAR", "mean", "share")
-    assert "words" not in found
-
-
-def test_dimensions_are_proposed_after_by(editor: Editor) -> None:
-    found = editor.completions("quiz.tripos", "by stage, |scenario")
-    assert has(found, "stage", "language", "metric", "scenario", "evaluator")
-
-
 def test_the_names_of_arguments_are_proposed_in_a_call(editor: Editor) -> None:
     with editor.edited(
         "quiz.tripos",
@@ -199,25 +173,6 @@ def test_the_names_of_arguments_are_proposed_in_a_call(editor: Editor) -> None:
     edit = found["task"].text_edit
     assert isinstance(edit, lsp.TextEdit) and edit.new_text == "task: "
     assert list(found)[:2] == ["task", "response"]
-
-
-@pytest.mark.parametrize(
-    ("typed", "label", "active"),
-    [
-        ("rubric(", "rubric(task: text, response: text) -> allocated metrics", 0),
-        ("rubric(item.question, ", "rubric(task: text, response: text) -> allocated metrics", 1),
-        ("rubric(response: ", "rubric(task: text, response: text) -> allocated metrics", 1),
-        ("rubric(words(", "words(text: text) -> integer", 0),
-        ("rubric(words(item.question), ", "rubric(task: text, response: text) -> allocated metrics", 1),
-    ],
-)
-def test_the_parameter_that_is_being_written_is_shown(editor: Editor, typed: str, label: str, active: int) -> None:
-    with editor.edited("quiz.tripos", "  score long", f"  score {typed}\n  score long"):
-        params = lsp.SignatureHelpParams(**editor.client.at("quiz.tripos", f"  score {typed}|\n"))
-        found = editor.wait(editor.client.connection.text_document_signature_help_async(params))
-    assert found is not None
-    [signature] = found.signatures
-    assert (signature.label, found.active_parameter) == (label, active)
 
 
 def test_the_ends_of_intervals_are_proposed_in_an_expect_alone(editor: Editor) -> None:
@@ -233,14 +188,30 @@ def test_the_ends_of_intervals_are_proposed_in_an_expect_alone(editor: Editor) -
         assert ("lower" in found, "upper" in found) == (proposed, proposed), typed
 
 
-def test_the_figure_of_an_end_of_an_interval_is_shown(editor: Editor) -> None:
-    for typed, label in (("lower(", "lower(figure)"), ("upper(overall - mean(", "mean(values: scores)")):
-        with editor.edited("quiz.tripos", "measure overall", f"expect {typed}\nmeasure overall"):
-            params = lsp.SignatureHelpParams(**editor.client.at("quiz.tripos", f"expect {typed}|\n"))
-            found = editor.wait(editor.client.connection.text_document_signature_help_async(params))
-        assert found is not None and found.signatures[0].label.startswith(label[:-1])
+RUBRIC = "rubric(task: text, response: text) -> allocated metrics"
+
+
+@pytest.mark.parametrize(
+    ("text", "typed", "label", "active"),
+    [
+        ("  score long", "  score rubric(", RUBRIC, 0),
+        ("  score long", "  score rubric(item.question, ", RUBRIC, 1),
+        ("  score long", "  score rubric(response: ", RUBRIC, 1),
+        ("  score long", "  score rubric(words(", "words(text: text) -> integer", 0),
+        ("  score long", "  score rubric(words(item.question), ", RUBRIC, 1),
+        ("measure overall", "expect lower(", "lower(figure", 0),
+        ("measure overall", "expect upper(overall - mean(", "mean(values: scores", 0),
+    ],
+)
+def test_the_parameter_that_is_being_written_is_shown(
+    editor: Editor, text: str, typed: str, label: str, active: int
+) -> None:
+    with editor.edited("quiz.tripos", text, f"{typed}\n{text}"):
+        found = editor.request("signature_help", "quiz.tripos", f"{typed}|\n")
+    assert found is not None
+    [signature] = found.signatures
+    assert signature.label.startswith(label) and found.active_parameter == active
 
 
 def test_outside_of_a_call_there_is_no_signature(editor: Editor) -> None:
-    params = lsp.SignatureHelpParams(**editor.client.at("quiz.tripos", "measure over|all"))
-    assert editor.wait(editor.client.connection.text_document_signature_help_async(params)) is None
+    assert editor.request("signature_help", "quiz.tripos", "measure over|all") is None

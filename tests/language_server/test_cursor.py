@@ -1,8 +1,6 @@
-"""Where a place is in a spec, which need not be well formed, and what may come next there."""
+"""What may come next at a place of a spec, which need not be well formed."""
 
 from __future__ import annotations
-
-import pytest
 
 from tests.each import each
 from tripos.lsp.completion import snippet_of
@@ -23,28 +21,6 @@ def next_at(marked: str) -> list[str]:
     for item in expected_items(cursor):
         found += [item.kind] if isinstance(item, Slot) else item.texts
     return found
-
-
-@pytest.mark.parametrize(
-    ("marked", "place", "keyword"),
-    [
-        ("|", "file", ""),
-        ("scenario s {\n  |\n}", "scenario", ""),
-        ("scenario s {\n  ask a by b {\n    |", "ask", ""),
-        ("scenario s {\n  ask a by |", "scenario", "ask"),
-        ('dataset d from "x" {\n  question |', "dataset", "question"),
-        ("dataset d by a {\n  |", "made", ""),
-        ("axis a {\n  group g when |", "axis", "group"),
-        ("scenario s {\n  ask a by b {\n    returns { a |", "record", "a"),
-        ("scenario s {\n  let x = (1 +\n    |", "scenario", "let"),
-        ("scenario s {\n  ask broken {{{\nrole m |", "file", "role"),
-        ("# role |", "comment", ""),
-    ],
-)
-def test_the_block_and_the_statement_are_known(marked: str, place: str, keyword: str) -> None:
-    before, after = marked.split("|")
-    cursor = cursor_at(outline_of("x", before + after), len(before))
-    assert (cursor.place, cursor.keyword) == (place, keyword)
 
 
 @each(
@@ -79,49 +55,6 @@ def test_the_block_and_the_statement_are_known(marked: str, place: str, keyword:
 )
 def test_what_may_come_next_follows_from_the_signature(marked: str, wanted: list[str]) -> None:
     assert next_at(marked) == wanted
-
-
-@pytest.mark.parametrize(
-    ("marked", "names"),
-    [
-        ("measure m = f(|", ["f"]),
-        ("measure m = f(g(1), |", ["f"]),
-        ("measure m = f(g(1, |", ["f", "g"]),
-        ("measure m = f(1) + (|", [""]),
-        ('measure m = f("(", |', ["f"]),
-    ],
-)
-def test_open_brackets_are_known(marked: str, names: list[str]) -> None:
-    assert [
-        bracket.name for bracket in cursor_at(outline_of("x", marked.replace("|", "")), marked.index("|")).brackets
-    ] == names
-
-
-def test_an_argument_is_known_by_its_number_and_name() -> None:
-    text = "measure m = f(1, (2, 3), n: "
-    [bracket] = cursor_at(outline_of("x", text), len(text)).brackets
-    assert (bracket.commas, bracket.label) == (2, "n")
-
-
-@pytest.mark.parametrize(
-    ("marked", "in_string", "in_hole"),
-    [
-        ('prompt "a |b"', True, False),
-        ('prompt "a"| ', False, False),
-        ('prompt "a {{ |b }} c"', True, True),
-        ('prompt "a {{ b }} |c"', True, False),
-        ('prompt "a {{ |', True, True),
-        ('prompt """\n  {{ a }} {{ |\n  """', True, True),
-        ('prompt """\n  "quoted" |\n  """', True, False),
-        ('prompt """\n  x\n  """ |', False, False),
-        ('prompt "{{ f(\\"a\\") | }}"', True, True),
-    ],
-)
-def test_strings_and_their_placeholders_are_known(marked: str, in_string: bool, in_hole: bool) -> None:
-    lead = "scenario s {\n  ask a by b {\n    "
-    before, after = marked.split("|")
-    cursor = cursor_at(outline_of("x", lead + before + after), len(lead + before))
-    assert (cursor.string is not None, cursor.hole is not None) == (in_string, in_hole)
 
 
 @each("construct", [each for each in CONSTRUCTS if each.starts_with])

@@ -68,9 +68,6 @@ def test_steps_that_go_on_are_proposed_in_their_places(editor: Editor) -> None:
 def test_tools_are_proposed_behind_the_word(editor: Editor) -> None:
     tool = 'tool find "Finds." { name text "A name." }\nmeasure overall'
     step = '  ask called by candidate { prompt en "Call." zh "叫。", tools find }\n  score n = length(called.calls)\n  score long'
-    with (
-        editor.edited("quiz.tripos", "measure overall", tool),
-        editor.edited("quiz.tripos", OLD, step),
-    ):
+    with editor.edited("quiz.tripos", "measure overall", tool), editor.edited("quiz.tripos", OLD, step):
         assert "find" in editor.completions("quiz.tripos", "tools fi|nd")
         assert "calls" in editor.completions("quiz.tripos", "length(called.|calls)", ".")

@@ -127,8 +127,7 @@ def test_the_declaration_is_among_the_uses_where_it_is_asked_for(editor: Editor)
 
 
 def test_the_uses_of_a_name_in_a_document_are_marked(editor: Editor) -> None:
-    params = lsp.DocumentHighlightParams(**editor.client.at("quiz.tripos", "ask rep|ly by candidate {\n    prompt en"))
-    found = editor.wait(editor.client.connection.text_document_document_highlight_async(params)) or ()
+    found = editor.request("document_highlight", "quiz.tripos", "ask rep|ly by candidate {\n    prompt en") or ()
     kinds = [each.kind for each in found]
     assert kinds == [lsp.DocumentHighlightKind.Write, lsp.DocumentHighlightKind.Read, lsp.DocumentHighlightKind.Read]
 
@@ -198,13 +197,11 @@ def test_the_rows_of_a_data_set_are_renamed_apart_from_it(editor: Editor) -> Non
 def test_keywords_types_functions_and_what_is_built_in_cannot_be_renamed(
     editor: Editor, file: str, marked: str
 ) -> None:
-    params = lsp.PrepareRenameParams(**editor.client.at(file, marked))
-    assert editor.wait(editor.client.connection.text_document_prepare_rename_async(params)) is None
+    assert editor.request("prepare_rename", file, marked) is None
 
 
 def test_what_can_be_renamed_is_shown_first(editor: Editor) -> None:
-    params = lsp.PrepareRenameParams(**editor.client.at("quiz.tripos", "{{ item.quest|ion }} ({{ stage }})"))
-    found = editor.wait(editor.client.connection.text_document_prepare_rename_async(params))
+    found = editor.request("prepare_rename", "quiz.tripos", "{{ item.quest|ion }} ({{ stage }})")
     assert isinstance(found, lsp.PrepareRenamePlaceholder)
     assert found.placeholder == "question"
     assert found.range.end.character - found.range.start.character == len("question")

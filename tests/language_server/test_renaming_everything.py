@@ -13,13 +13,7 @@ from tripos.lsp.symbols import RenameRefused, apply_edits, rename
 
 CASES = Path(__file__).parents[1] / "cases"
 SPECS = [
-    *[
-        "arm/valid/arms",
-        "ask/valid/everything",
-        "compare/valid/pairs",
-        "converse/valid/talks",
-        "export/valid/exports",
-    ],
+    *["arm/valid/arms", "ask/valid/everything", "compare/valid/pairs", "converse/valid/talks", "export/valid/exports"],
     *["made/valid/derived", "measure/valid/of_scenarios", "retrieve/valid/nearest", "scorer/valid/verdicts"],
 ]
 NOT_OURS = re.compile(r"not to `\w+`: row \d+ of ")

@@ -17,35 +17,18 @@ from tripos.lsp.session import MOST_CHARS
 
 def answers(editor: Editor, name: str, line: int = 0, column: int = 0) -> dict[str, Any]:
     """Return what comes of every kind of request at a place."""
-    document, place = editor.document(name), lsp.Position(line, column)
-    at = {"text_document": document, "position": place}
-    connection = editor.client.connection
-    whole = lsp.Range(place, place)
-    return {
-        "hover": editor.wait(connection.text_document_hover_async(lsp.HoverParams(**at))),
-        "definition": editor.wait(connection.text_document_definition_async(lsp.DefinitionParams(**at))),
-        "references": editor.wait(
-            connection.text_document_references_async(lsp.ReferenceParams(lsp.ReferenceContext(True), **at))
-        ),
-        "highlight": editor.wait(connection.text_document_document_highlight_async(lsp.DocumentHighlightParams(**at))),
-        "rename": editor.wait(connection.text_document_prepare_rename_async(lsp.PrepareRenameParams(**at))),
-        "completion": editor.wait(connection.text_document_completion_async(lsp.CompletionParams(**at))),
-        "signature": editor.wait(connection.text_document_signature_help_async(lsp.SignatureHelpParams(**at))),
-        "actions": editor.wait(
-            connection.text_document_code_action_async(
-                lsp.CodeActionParams(document, whole, lsp.CodeActionContext(diagnostics=[]))
-            )
-        ),
-        "symbols": editor.wait(connection.text_document_document_symbol_async(lsp.DocumentSymbolParams(document))),
-        "folds": editor.wait(connection.text_document_folding_range_async(lsp.FoldingRangeParams(document))),
-        "tokens": editor.wait(connection.text_document_semantic_tokens_full_async(lsp.SemanticTokensParams(document))),
-        "lenses": editor.wait(connection.text_document_code_lens_async(lsp.CodeLensParams(document))),
-        "format": editor.wait(
-            connection.text_document_formatting_async(
-                lsp.DocumentFormattingParams(document, lsp.FormattingOptions(2, True))
-            )
-        ),
-    }
+    place = lsp.Position(line, column)
+    at_place = ("hover", "definition", "document_highlight", "prepare_rename", "completion", "signature_help")
+    of_document = ("document_symbol", "folding_range", "semantic_tokens_full", "code_lens")
+    found = {each: editor.request(each, name, position=place) for each in at_place}
+    found |= {each: editor.request(each, name) for each in of_document}
+    actions = lsp.CodeActionContext(diagnostics=[])
+    found["code_action"] = editor.request("code_action", name, range=lsp.Range(place, place), context=actions)
+    connection, document = editor.client.connection, editor.document(name)
+    references = lsp.ReferenceParams(lsp.ReferenceContext(True), document, place)
+    found["references"] = editor.wait(connection.text_document_references_async(references))
+    layout = lsp.DocumentFormattingParams(document, lsp.FormattingOptions(2, True))
+    return found | {"formatting": editor.wait(connection.text_document_formatting_async(layout))}
 
 
 def test_a_document_that_is_not_open_has_no_answers(starting: Editor) -> None:
@@ -63,7 +46,7 @@ def test_a_document_of_another_kind_of_uri_is_checked_for_its_syntax_only(starti
     uri = "git:/old/quiz.tripos?ref=HEAD"
     starting.client.open(uri, 'use "nowhere.tripos"\nmeasure x = mean(y\n')
     assert [each.code for each in starting.diagnostics(uri)] == ["E0103"]
-    assert answers(starting, uri, 1, 10)["folds"] == ()
+    assert answers(starting, uri, 1, 10)["folding_range"] == ()
 
 
 def test_a_position_outside_of_the_document_is_its_end(starting: Editor) -> None:

@@ -38,8 +38,7 @@ def test_a_document_with_a_mistake_of_syntax_is_not_laid_out(editor: Editor) -> 
 
 
 def test_what_a_document_declares_is_a_tree(editor: Editor) -> None:
-    params = lsp.DocumentSymbolParams(editor.document("quiz.tripos"))
-    found = editor.wait(editor.client.connection.text_document_document_symbol_async(params)) or ()
+    found = editor.request("document_symbol", "quiz.tripos") or ()
     tree = {
         each.name: [inner.name for inner in each.children or ()]
         for each in found
@@ -56,8 +55,7 @@ def test_what_a_document_declares_is_a_tree(editor: Editor) -> None:
 
 
 def test_a_symbol_says_where_its_name_stands(editor: Editor) -> None:
-    params = lsp.DocumentSymbolParams(editor.document("quiz.tripos"))
-    found = editor.wait(editor.client.connection.text_document_document_symbol_async(params)) or ()
+    found = editor.request("document_symbol", "quiz.tripos") or ()
     sums = next(each for each in found if isinstance(each, lsp.DocumentSymbol) and each.name == "sums")
     text = editor.text("quiz.tripos")
     start = text.index("scenario sums")
@@ -75,8 +73,7 @@ def test_blocks_strings_comments_and_tables_fold(editor: Editor) -> None:
     text = '# one\n# two\nuse "a"\nuse "b"\naxis x {\n  a,\n  b\n}\nscenario s {\n  ask a by b {\n    prompt """\n    x\n    """\n  }\n}\n'
     before = editor.text("shared.tripos")
     editor.client.replace("shared.tripos", text)
-    params = lsp.FoldingRangeParams(editor.document("shared.tripos"))
-    found = editor.wait(editor.client.connection.text_document_folding_range_async(params)) or ()
+    found = editor.request("folding_range", "shared.tripos") or ()
     editor.client.replace("shared.tripos", before)
     assert [(each.start_line, each.end_line, each.kind) for each in found] == [
         (0, 1, lsp.FoldingRangeKind.Comment),
@@ -90,8 +87,7 @@ def test_blocks_strings_comments_and_tables_fold(editor: Editor) -> None:
 
 def coloured(editor: Editor, name: str) -> list[tuple[str, str, int]]:
     """Return the text, the type and the modifiers of every semantic token."""
-    params = lsp.SemanticTokensParams(editor.document(name))
-    found = editor.wait(editor.client.connection.text_document_semantic_tokens_full_async(params))
+    found = editor.request("semantic_tokens_full", name)
     assert found is not None
     lines = [line.encode("utf-16-le") for line in editor.text(name).split("\n")]
     line = column = 0
@@ -130,8 +126,7 @@ def test_tokens_after_an_emoji_are_in_place(editor: Editor) -> None:
 
 
 def test_tokens_follow_each_other_and_stay_on_their_lines(editor: Editor) -> None:
-    params = lsp.SemanticTokensParams(editor.document("shared.tripos"))
-    found = editor.wait(editor.client.connection.text_document_semantic_tokens_full_async(params))
+    found = editor.request("semantic_tokens_full", "shared.tripos")
     assert found is not None
     end = 0
     lines = editor.text("shared.tripos").split("\n")
@@ -145,8 +140,7 @@ def test_tokens_follow_each_other_and_stay_on_their_lines(editor: Editor) -> Non
 
 
 def test_what_a_scenario_asks_stands_above_it(editor: Editor) -> None:
-    params = lsp.CodeLensParams(editor.document("quiz.tripos"))
-    found = editor.wait(editor.client.connection.text_document_code_lens_async(params)) or ()
+    found = editor.request("code_lens", "quiz.tripos") or ()
     assert [each.command.title for each in found if each.command] == [
         "4 contexts · 2 items · candidate: 2 calls · judge: 0 to 2 calls",
         "4 contexts · 3 items · candidate: 3 calls · judge: 0 to 3 calls",

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
-from tripos_runtime.models.base import Endpoint
+from tripos_runtime.models.base import Endpoint, Message, Model, Reply, Request
+from tripos_runtime.models.families import open_model
 
 T = TypeVar("T")
 TOLD = (
@@ -127,3 +128,29 @@ def serving(
             await runner.cleanup()
 
     return asyncio.run(go())
+
+
+REQUEST = Request("m", (Message("user", "hi"),))
+
+
+def ask(
+    name: str,
+    answer: Callable[[Sent], Awaitable[web.StreamResponse]],
+    request: Request = REQUEST,
+    *,
+    key_env: str | None = None,
+    under: str = "/v1",
+    open_: Callable[[str, Endpoint], Model] | None = None,
+    **options: Any,
+) -> tuple[Reply, list[Sent]]:
+    """Ask a model whose server answers so; also what the server was sent. `options` are those of `open_model`."""
+
+    async def use(server: Server) -> Reply:
+        endpoint = server.endpoint(key_env, under)
+        model = open_(name, endpoint) if open_ else open_model(name, {name.partition("/")[0]: endpoint}, **options)
+        try:
+            return await model.ask(request)
+        finally:
+            await model.close()
+
+    return serving(answer, use)

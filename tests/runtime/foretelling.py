@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.runtime.in_memory import MemoryLedger
+from tests.runtime.small_runs import Script, ScriptedCaller, ScriptedModel, no_sleep
 from tripos.runs.compilation import find_spec
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource
@@ -18,9 +18,8 @@ from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import Engine
 from tripos_runtime.forecast.reasons import NO_HISTORY, Earlier, History
 from tripos_runtime.forecast.run_forecast import Forecast, forecast
-from tripos_runtime.models.base import FREE, Model, ModelError, Price, Reply, Request
+from tripos_runtime.models.base import FREE, Price, Request
 from tripos_runtime.program.binding import RoleBinding, bind
-from tripos_runtime.scheduling.calling import Called
 
 SPEC = """\
 benchmark t "1.0.0" { languages en }
@@ -53,36 +52,11 @@ CLEAR = '{"CLEAR": {"reason": "well", "score": 7}}'
 
 EVERYTHING = Selection()
 
-Script = Callable[[Request], str | ModelError]
-
 
 def well(request: Request) -> str:
     """Return a good reply to every question."""
     text = request.messages[-1].content
     return CLEAR if "Grade:" in text else '{"sum": 4}' if text.startswith("D ") else f"it is {text}"
-
-
-@dataclass
-class _Model(Model):
-    name: str
-    most_samples: int = 1
-    endpoint = "scripted"
-    price = FREE
-
-
-@dataclass
-class _Caller:
-    model: _Model
-    script: Script
-    asked: Counter[str] = field(default_factory=Counter)
-
-    async def call(self, request: Request, lane: tuple[str, str]) -> Called:
-        self.asked[lane[0]] += 1
-        await asyncio.sleep(0)
-        said = self.script(request)
-        if isinstance(said, ModelError):
-            raise said
-        return Called(Reply(said, self.model.name, "stop", 100, 20, 0.0), 1, 0.1)
 
 
 class Bench:
@@ -141,10 +115,10 @@ class Bench:
         """Run it; how often each role asked each model."""
         plan, source = self._compiled()
         binding = self._bound(plan, models, judges)
-        callers = {name: _Caller(_Model(name), script) for name in binding.all_models}
+        callers = {name: ScriptedCaller(ScriptedModel(name), script) for name in binding.all_models}
         run_id = f"run{len(self.earlier)}"
         options: dict[str, Any] = {"callers": callers, "ledger": self.ledger}
-        engine = Engine(plan, binding, source, selection, run_id=run_id, workers=4, sleep=_no_sleep, **options)
+        engine = Engine(plan, binding, source, selection, run_id=run_id, workers=4, sleep=no_sleep, **options)
         asyncio.run(engine.run())
         self.tally = engine.tally
         scenarios = frozenset(each.name for each in selection.chosen(plan))
@@ -152,7 +126,7 @@ class Bench:
         whole = selection.limit is None
         self.earlier.insert(0, Earlier(run_id, plan.to_json(), prints, binding.models, scenarios, whole))
         self.items |= {row["item_id"] for row in self.ledger.table("run_items")}
-        return Counter({(role, name): count for name, each in callers.items() for role, count in each.asked.items()})
+        return Counter({(role, name): count for name, each in callers.items() for role, count in each.roles.items()})
 
 
 def calls(found: Forecast) -> dict[tuple[str, str], tuple[int, int, int]]:
@@ -168,7 +142,3 @@ def calls(found: Forecast) -> dict[tuple[str, str], tuple[int, int, int]]:
 def why(found: Forecast) -> dict[str, int]:
     """Return the calls of every reason, by its words."""
     return {reason.text: reason.calls for reason in found.reasons}
-
-
-async def _no_sleep(seconds: float) -> None:
-    await asyncio.sleep(0)

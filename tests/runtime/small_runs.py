@@ -52,10 +52,13 @@ class ScriptedCaller:
     script: Script
     delay: Callable[[Request], int] = lambda request: 1
     asked: list[Request] = field(default_factory=list)
+    roles: Counter[str] = field(default_factory=Counter)
+    """How often each role asked."""
 
     async def call(self, request: Request, lane: tuple[str, str]) -> Called:
         """Return the script's reply."""
         self.asked.append(request)
+        self.roles[lane[0]] += 1
         for _ in range(self.delay(request)):
             await asyncio.sleep(0)
         said = self.script(request)
@@ -149,7 +152,7 @@ def run_small(
         run_id=run_id,
         workers=4,
         functions=functions or {},
-        sleep=_no_sleep,
+        sleep=no_sleep,
     )
     with contextlib.suppress(Stopped):  # a script may end the run
         asyncio.run(engine.run())
@@ -165,5 +168,6 @@ def _pair(message: Message) -> tuple[str, str]:
     return message.role, message.content
 
 
-async def _no_sleep(seconds: float) -> None:
+async def no_sleep(seconds: float) -> None:
+    """Wait no time."""
     await asyncio.sleep(0)

@@ -40,22 +40,10 @@ WHOLE = st.integers(-(2**63), 2**63 - 1)
 CHARACTERS = st.characters(exclude_categories=("Cs",))
 TEXTS = st.text(CHARACTERS, max_size=4) | st.sampled_from(
     [
-        "```json",
-        "<think>{}</think>",
-        '"',
-        "\\",
-        "[1]",
-        '{"a": 1}',
-        "}",
-        "é",
-        "\x00",
-        "\u2028",
-        "中",
-        "😀",
-        "NaN",
+        "```json", "<think>{}</think>", '"', "\\", "[1]", '{"a": 1}', "}", "é", "\x00", "\u2028", "中", "😀", "NaN",
         "null",
     ]
-)
+)  # fmt: skip
 SCALARS = st.booleans() | WHOLE | st.floats(allow_nan=False, allow_infinity=False) | TEXTS
 VALUES = st.recursive(
     SCALARS | st.none(), lambda of: st.lists(of, max_size=3) | st.dictionaries(TEXTS, of, max_size=3), max_leaves=8

@@ -105,14 +105,10 @@ def test_a_constant_that_does_not_fit_is_said_as_it_is() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "baseline/constant",
-        "baseline/constant:",
-        "baseline/echoes",
-        "baseline/echo:",
-        "baseline/echo:middle",
+        "baseline/constant", "baseline/constant:", "baseline/echoes", "baseline/echo:", "baseline/echo:middle",
         "baseline/majority",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_baseline_is_said_to_be_none(name: str) -> None:
     with pytest.raises(ModelError) as error:
         open_model(name)

@@ -86,12 +86,7 @@ class Fateful(Scripted):
 )
 @settings(deadline=None, max_examples=sized(30, 150))
 def test_no_more_is_spent_and_debited_than_the_budget_has(
-    fates: list[Fate],
-    wishes: list[Wish],
-    usd: float | None,
-    tokens: int | None,
-    calls: int | None,
-    connections: int,
+    fates: list[Fate], wishes: list[Wish], usd: float | None, tokens: int | None, calls: int | None, connections: int
 ) -> None:
     budget = Budget(usd, tokens, calls)
     model = Fateful([Reply("", "m", "stop", 0, 0, None)], price=PRICE)

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
-from tests.runtime.virtual_time import REPLY, REQUEST, USUAL, Scripted, broken, busy, callers_of, down, now, run
+from tests.runtime.virtual_time import (
+    REPLY,
+    REQUEST,
+    USUAL,
+    Scripted,
+    broken,
+    busy,
+    callers_of,
+    down,
+    now,
+    outcomes,
+    run,
+)
 from tripos_runtime.models.base import ModelError, Reply
 from tripos_runtime.scheduling.budget import Stopped
 from tripos_runtime.scheduling.calling import Called, snapshot
@@ -16,11 +29,10 @@ from tripos_runtime.scheduling.limits import Limits
 
 def call(model: Scripted, limits: Limits = USUAL) -> Called:
     """Return one call, alone."""
-
-    async def main() -> Called:
-        return await callers_of(model, limits=limits)[model.name].call(REQUEST)
-
-    return run(main())
+    (ended,) = outcomes(model, limits=limits)
+    if isinstance(ended, BaseException):
+        raise ended
+    return ended
 
 
 def gaps(model: Scripted) -> list[float]:
@@ -66,9 +78,10 @@ def test_a_call_is_made_again_when_the_endpoint_says(wait_s: float) -> None:
     assert gaps(model) == [pytest.approx(wait_s)]
 
 
-def test_retry_after_holds_back_every_call_to_the_endpoint() -> None:
+@pytest.mark.parametrize(("endpoint", "at"), [("test", 30.01), ("elsewhere", 1.0)])
+def test_retry_after_holds_back_every_call_to_the_endpoint_and_to_no_other(endpoint: str, at: float) -> None:
     model = Scripted([busy(30.0), REPLY], latency_s=0.01)
-    other = Scripted([REPLY], name="test/other")
+    other = Scripted([REPLY], name="test/other", endpoint=endpoint)
 
     async def main() -> None:
         callers = callers_of(model, other)
@@ -77,62 +90,66 @@ def test_retry_after_holds_back_every_call_to_the_endpoint() -> None:
         await asyncio.gather(first, callers["test/other"].call(REQUEST), callers["test/model"].call(REQUEST))
 
     run(main())
-    assert min(model.asked_at[1:] + other.asked_at) == pytest.approx(30.01)
+    assert other.asked_at == [pytest.approx(at)] and min(model.asked_at[1:]) == pytest.approx(30.01)
 
 
-def test_retry_after_of_one_endpoint_holds_back_no_other() -> None:
-    model, other = Scripted([busy(30.0), REPLY]), Scripted([REPLY], name="test/other", endpoint="elsewhere")
+@pytest.mark.parametrize(
+    ("error", "limits", "raised", "asked"),
+    [
+        (busy(1.0), Limits(max_retries=2), "rate limited", 3),
+        (ModelError("R0107", "context exceeded", "shorten"), USUAL, "context exceeded", 1),
+        (down(), Limits(max_retries=9), "unreachable", 3),  # an address that never answered
+    ],
+    ids=["retries", "what cannot pass", "an address"],
+)
+def test_it_gives_up(error: ModelError, limits: Limits, raised: str, asked: int) -> None:
+    model = Scripted([error])
+    with pytest.raises((ModelError, Stopped), match=raised) as caught:
+        call(model, limits)
+    assert (caught.value.code, len(model.asked_at)) == (error.code, asked)
+    assert isinstance(caught.value, Stopped) == (raised == "unreachable")
 
-    async def main() -> None:
-        callers = callers_of(model, other)
-        first = asyncio.create_task(callers["test/model"].call(REQUEST))
-        await asyncio.sleep(1)
-        await callers["test/other"].call(REQUEST)
-        await first
 
-    run(main())
-    assert other.asked_at == [1.0]
+def test_a_refused_key_stops_the_run_at_once_and_is_not_tried_by_calls_that_wait() -> None:
+    model = Scripted([ModelError("R0102", "key refused", "set it", fatal=True)], latency_s=1)
+    for ended in outcomes(model, count=3, limits=Limits(max_connections=1)):
+        assert isinstance(ended, Stopped) and (ended.code, ended.hint) == ("R0102", "set it")
+    assert len(model.asked_at) == 1
+
+
+@pytest.mark.parametrize(
+    ("script", "latency_s", "limits", "code", "asked", "least_s"),
+    [
+        ([broken()], 0, Limits(timeout_s=1.2, max_retries=8), "R0111", None, 0),  # the pause would be longer
+        ([REPLY], 10_000, Limits(timeout_s=60), "R0109", 1, 60),
+        ([broken()], 25, Limits(timeout_s=60, max_retries=99), None, (2, 3), 50),
+    ],
+    ids=["a pause", "a call that hangs", "all attempts"],
+)
+def test_a_call_with_all_its_attempts_takes_no_longer_than_its_time(
+    script: list[Reply | ModelError], latency_s: float, limits: Limits, code: str | None, asked: Any, least_s: float
+) -> None:
+    model = Scripted(script, latency_s=latency_s)
+
+    async def main() -> float:
+        with pytest.raises(ModelError) as error:
+            await callers_of(model, limits=limits)[model.name].call(REQUEST)
+        assert code in (None, error.value.code)
+        return now()
+
+    assert least_s <= run(main()) <= limits.timeout_s + 1e-6
+    assert asked is None or len(model.asked_at) in (asked if isinstance(asked, tuple) else (asked,))
+
+
+def test_waiting_for_a_turn_does_not_count_as_time_of_the_call() -> None:
+    ended = outcomes(Scripted([REPLY], latency_s=50), count=5, limits=Limits(max_connections=1, timeout_s=60))
+    assert [getattr(each, "latency_s", None) for each in ended] == [50.0] * 5
 
 
 def test_retry_after_is_waited_for_no_longer_than_the_run_is_patient() -> None:
     model = Scripted([busy(86_000.0), REPLY])
     call(model, Limits(patience_s=100))
     assert gaps(model) == [pytest.approx(100)]
-
-
-def test_it_gives_up_after_so_many_retries() -> None:
-    model = Scripted([busy(1.0)])
-    with pytest.raises(ModelError, match="rate limited"):
-        call(model, Limits(max_retries=2))
-    assert len(model.asked_at) == 3
-
-
-def test_what_cannot_pass_is_not_tried_again() -> None:
-    model = Scripted([ModelError("R0107", "context exceeded", "shorten")])
-    with pytest.raises(ModelError, match="context exceeded"):
-        call(model)
-    assert len(model.asked_at) == 1
-
-
-def test_a_refused_key_stops_the_run_at_once_and_is_not_tried_by_calls_that_wait() -> None:
-    model = Scripted([ModelError("R0102", "key refused", "set it", fatal=True)], latency_s=1)
-
-    async def main() -> list[Called | BaseException]:
-        caller = callers_of(model, limits=Limits(max_connections=1))[model.name]
-        return await asyncio.gather(*(caller.call(REQUEST) for _ in range(3)), return_exceptions=True)
-
-    outcomes = run(main())
-    assert [(type(each), getattr(each, "code", None), getattr(each, "hint", None)) for each in outcomes] == [
-        (Stopped, "R0102", "set it")
-    ] * 3
-    assert len(model.asked_at) == 1
-
-
-def test_an_address_that_never_answered_stops_the_run_after_two_more_tries() -> None:
-    model = Scripted([down()])
-    with pytest.raises(Stopped, match="unreachable") as stopped:
-        call(model, Limits(max_retries=9))
-    assert (stopped.value.code, len(model.asked_at)) == ("R0101", 3)
 
 
 def test_many_calls_at_once_to_an_address_that_never_answered_stop_as_soon() -> None:
@@ -150,69 +167,6 @@ def test_many_calls_at_once_to_an_address_that_never_answered_stop_as_soon() -> 
 def test_an_address_that_answered_with_a_server_error_was_reached() -> None:
     model = Scripted([broken(), *[down()] * 4, REPLY])
     assert call(model).attempts == 6
-
-
-def test_a_call_is_not_made_again_when_the_pause_before_would_be_longer_than_its_time() -> None:
-    model = Scripted([broken()])
-
-    async def main() -> float:
-        with pytest.raises(ModelError, match="503"):
-            caller = callers_of(model, limits=Limits(timeout_s=1.2, max_retries=8))[model.name]
-            await caller.call(REQUEST)
-        return now()
-
-    assert run(main()) <= 1.2
-
-
-def test_a_call_that_hangs_ends_when_its_time_is_up() -> None:
-    model = Scripted([REPLY], latency_s=10_000)
-
-    async def main() -> float:
-        with pytest.raises(ModelError) as error:
-            await callers_of(model, limits=Limits(timeout_s=60))[model.name].call(REQUEST)
-        assert error.value.code == "R0109"
-        return now()
-
-    assert run(main()) == pytest.approx(60)
-
-
-def test_the_time_limit_holds_for_all_attempts_together() -> None:
-    model = Scripted([broken()], latency_s=25)
-
-    async def main() -> float:
-        with pytest.raises(ModelError):
-            await callers_of(model, limits=Limits(timeout_s=60, max_retries=99))[model.name].call(REQUEST)
-        return now()
-
-    assert run(main()) <= 60
-    assert len(model.asked_at) in {2, 3}
-
-
-def test_waiting_for_a_turn_does_not_count_as_time_of_the_call() -> None:
-    model = Scripted([REPLY], latency_s=50)
-
-    async def main() -> list[Called]:
-        caller = callers_of(model, limits=Limits(max_connections=1, timeout_s=60))[model.name]
-        return await asyncio.gather(*(caller.call(REQUEST) for _ in range(5)))
-
-    assert [called.latency_s for called in run(main())] == [50.0] * 5
-
-
-def test_a_cancelled_call_frees_its_place() -> None:
-    model = Scripted([REPLY], latency_s=50)
-
-    async def main() -> tuple[int, int]:
-        callers = callers_of(model, limits=Limits(max_connections=2))
-        calls = [asyncio.create_task(callers[model.name].call(REQUEST)) for _ in range(4)]
-        await asyncio.sleep(1)
-        for each in (calls[0], calls[2]):  # one under way, one that waits
-            each.cancel()
-        await asyncio.gather(*calls, return_exceptions=True)
-        (state,) = snapshot(callers)
-        return state.in_flight, state.waiting
-
-    assert run(main()) == (0, 0)
-    assert len(model.asked_at) == 3
 
 
 def test_a_call_cancelled_in_the_moment_of_its_turn_passes_it_on() -> None:

@@ -38,13 +38,10 @@ def test_the_first_line_tells_what_parts_the_cells(tmp_path: Path, mark: str) ->
         ("q,a\nx\n", {"q": "x", "a": None}),
     ],
     ids=[
-        "commas between semicolons",
-        "semicolons between commas",
-        "one column",
-        "empty cells at the end",
+        "commas between semicolons", "semicolons between commas", "one column", "empty cells at the end",
         "a cell less",
     ],
-)
+)  # fmt: skip
 def test_the_mark_of_the_first_line_alone_parts_cells(tmp_path: Path, content: str, row: dict[str, str | None]) -> None:
     assert rows(tmp_path, content) == [row]
 

@@ -123,11 +123,7 @@ def test_one_text_that_is_refused_does_not_cost_the_others_their_vector() -> Non
     model = Embedding(lambda text: 3, most_samples=3, refused="b")
     with pytest.raises(NoVector):
         embedded(encoder(model, kept), ["a", "b", "c"])
-    assert {row["text"]: row["status"] for row in kept.there.values()} == {
-        "a": "ok",
-        "b": "provider_error",
-        "c": "ok",
-    }
+    assert {row["text"]: row["status"] for row in kept.there.values()} == {"a": "ok", "b": "provider_error", "c": "ok"}
 
 
 def test_a_text_is_sent_once_however_many_wait_for_it() -> None:

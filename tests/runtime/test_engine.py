@@ -6,18 +6,19 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.runtime.in_memory import MemoryLedger
+from tests.runtime.small_runs import ScriptedCaller, ScriptedModel, no_sleep
 from tripos.runs.compilation import find_spec
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import Engine
-from tripos_runtime.models.base import FREE, Model, ModelError, Reply, Request
+from tripos_runtime.models.base import ModelError, Reply, Request
 from tripos_runtime.program.binding import bind
 from tripos_runtime.scheduling.budget import Stopped
 from tripos_runtime.scheduling.calling import Called
@@ -49,35 +50,15 @@ Script = Callable[[Request, int], str | ModelError | Reply]
 """What a model replies to a request, given how often it was asked the same."""
 
 
-@dataclass
-class FakeModel(Model):
-    name: str
-    most_samples: int = 1
-    endpoint = "fake"
-    price: Any = FREE
+def counting(model: ScriptedModel, script: Script) -> ScriptedCaller:
+    """Return a caller whose script is told how often the same was asked."""
 
+    def said(request: Request) -> str | ModelError | Reply:
+        same = sum(each.messages == request.messages and each.number == request.number for each in caller.asked)
+        return script(request, same - 1)
 
-@dataclass
-class FakeCaller:
-    """Replies by a script, and counts."""
-
-    model: FakeModel
-    script: Script
-    asked: list[Request] = field(default_factory=list)
-
-    async def call(self, request: Request, lane: tuple[str, str]) -> Called:
-        before = sum(each.messages == request.messages and each.number == request.number for each in self.asked)
-        self.asked.append(request)
-        await asyncio.sleep(0)
-        said = self.script(request, before)
-        if isinstance(said, ModelError):
-            raise said
-        if isinstance(said, str):
-            said = Reply(said, self.model.name, "stop", 10, 5, 0.0)
-        return Called(said, 1, 0.1)
-
-    def halt(self) -> None:
-        """Answer what comes all the same: whatever the engine asks was under way."""
+    caller = ScriptedCaller(model, said)
+    return caller
 
 
 def judged(request: Request, before: int) -> str:
@@ -88,7 +69,7 @@ def judged(request: Request, before: int) -> str:
 class Ran:
     engine: Engine
     ledger: MemoryLedger
-    callers: Mapping[str, FakeCaller]
+    callers: Mapping[str, ScriptedCaller]
 
     @property
     def asked(self) -> int:
@@ -114,8 +95,8 @@ class Bench:
         models: tuple[str, ...] = ("a",),
         judges: tuple[str, ...] = ("j",),
         **options: Any,
-    ) -> tuple[Engine, dict[str, FakeCaller]]:
-        callers = {name: FakeCaller(FakeModel(name, **options), script) for name in (*models, *judges)}
+    ) -> tuple[Engine, dict[str, ScriptedCaller]]:
+        callers = {name: counting(ScriptedModel(name, **options), script) for name in (*models, *judges)}
         others = {role.name: judges for role in self.plan.roles if role.name == "judge"}
         engine = Engine(
             plan=self.plan,
@@ -135,10 +116,6 @@ class Bench:
         engine, callers = self.engine(ledger, script, **options)
         asyncio.run(engine.run())
         return Ran(engine, ledger, callers)
-
-
-async def no_sleep(seconds: float) -> None:
-    await asyncio.sleep(0)
 
 
 @pytest.fixture
@@ -300,7 +277,7 @@ def test_an_item_that_another_process_works_on_is_put_off_and_then_taken_from_it
 def test_what_cannot_go_on_stops_the_run_and_keeps_what_arrived(bench: Bench) -> None:
     asked = 0
 
-    class Spent(FakeCaller):
+    class Spent(ScriptedCaller):
         async def call(self, request: Request, lane: tuple[str, str]) -> Called:
             nonlocal asked
             asked += 1
@@ -310,7 +287,7 @@ def test_what_cannot_go_on_stops_the_run_and_keeps_what_arrived(bench: Bench) ->
 
     ledger = MemoryLedger()
     engine, callers = bench.engine(ledger)
-    engine.callers = {name: Spent(each.model, judged) for name, each in callers.items()}  # type: ignore[assignment]
+    engine.callers = {name: Spent(each.model, each.script) for name, each in callers.items()}  # type: ignore[assignment]
     with pytest.raises(Stopped):
         asyncio.run(engine.run())
     assert len(ledger.table("samples")) + len(ledger.table("judgements")) == 4

@@ -210,10 +210,7 @@ def test_a_whole_number_is_exact_or_refused(number: int, of: Type) -> None:
 
 
 HALF, TWICE = '"half \\ud83d"', '{"a": 1, "b": {"c": 1, "d": [{"c": 1, "c": 2}]}}'
-SAID = {
-    HALF: "a text has half of a character",
-    TWICE: "an object repeats the key `c`",
-}
+SAID = {HALF: "a text has half of a character", TWICE: "an object repeats the key `c`"}
 
 
 @pytest.mark.parametrize("value", SAID)

@@ -174,14 +174,7 @@ def run(folder: Path, before: SmallRun | None = None, **identities: str) -> Smal
 
 @pytest.mark.parametrize(
     ("model", "asked"),
-    [
-        ("a", {"a", "s", "j", "u"}),
-        ("s", {"a", "s"}),
-        ("j", {"j"}),
-        ("u", {"u"}),
-        ("e", {"e"}),
-        ("w", {"a", "e", "w"}),
-    ],
+    [("a", {"a", "s", "j", "u"}), ("s", {"a", "s"}), ("j", {"j"}), ("u", {"u"}), ("e", {"e"}), ("w", {"a", "e", "w"})],
 )
 def test_whoever_answers_anew_under_a_name_is_asked_and_so_is_who_is_shown_it(
     tmp_path: Path, model: str, asked: set[str]

@@ -8,7 +8,8 @@ import math
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tests.runtime.virtual_time import REPLY, REQUEST, Scripted, busy, callers_of, now, run
+from tests.each import each
+from tests.runtime.virtual_time import REPLY, REQUEST, Scripted, busy, callers_of, now, outcomes, run
 from tripos_runtime.models.base import Message, ModelError, Reply, Request
 from tripos_runtime.scheduling.calling import snapshot
 from tripos_runtime.scheduling.limits import Limits, RequestsPerMinute, TokensPerMinute
@@ -25,15 +26,37 @@ def most_in_a_minute(times: list[float], amounts: list[float] | None = None) -> 
     )
 
 
-def test_calls_go_out_evenly_at_so_many_a_minute() -> None:
-    model = Scripted([REPLY])
+@each("limits, asked_at", [
+    ({"test": 30}, {"test/a at test": [0, 2, 4]}),
+    ({"test": 60}, {"test/a at one": [0, 2, 4], "test/b at two": [1, 3, 5]}),  # shared, wherever they are
+    ({"test": 60, "test/deep": 30, "test/other": 1}, {"test/deep/a at test": [0, 2, 4]}),  # the longest name that fits
+    ({"*": 60, "own": 30}, {"one/a at one": [0, 1, 2], "two/a at two": [0, 1, 2], "own/a at own": [0, 2, 4]}),
+])  # fmt: skip
+def test_calls_go_out_evenly_at_so_many_a_minute(limits: dict[str, float], asked_at: dict[str, list[float]]) -> None:
+    models = [Scripted([REPLY], name=each.split()[0], endpoint=each.split()[-1]) for each in asked_at]
+    outcomes(*models, count=3, limits=Limits(requests_per_minute=limits))
+    every = sorted(at for times in asked_at.values() for at in times)
+    assert sorted(at for model in models for at in model.asked_at) == pytest.approx(every)
+    if "test" not in limits or len(models) == 1:
+        assert [model.asked_at for model in models] == [pytest.approx(times) for times in asked_at.values()]
 
-    async def main() -> None:
-        caller = callers_of(model, limits=Limits(requests_per_minute={"test": 30}))[model.name]
-        await asyncio.gather(*(caller.call(REQUEST) for _ in range(5)))
 
-    run(main())
-    assert model.asked_at == pytest.approx([0, 2, 4, 6, 8])
+def test_an_attempt_that_failed_counts_as_a_request() -> None:
+    model = Scripted([busy(), REPLY])
+    outcomes(model, limits=Limits(requests_per_minute={"test": 1}))
+    assert model.asked_at == pytest.approx([0, 60])
+
+
+def test_a_limit_is_used_to_the_full() -> None:
+    model = Scripted([REPLY], latency_s=0.1)
+    outcomes(model, count=2000, limits=Limits(max_connections=64, requests_per_minute={"test": 2000}))
+    assert model.asked_at[-1] == pytest.approx(60, rel=0.01)
+
+
+def test_a_call_with_more_tokens_than_a_minute_has_goes_out_all_the_same() -> None:
+    model, long = Scripted([REPLY]), Request("test/model", (Message("user", "x" * 100_000),))
+    outcomes(model, limits=Limits(tokens_per_minute={"test": 1000}), request=long)
+    assert model.asked_at == [0.0]
 
 
 @given(st.floats(0.5, 100_000), st.lists(st.floats(0, 40), min_size=1, max_size=150))
@@ -72,17 +95,6 @@ def test_the_calls_that_may_leave_together_are_part_of_the_limit() -> None:
     assert times[5] == 0.0 and sum(at < MINUTE_S for at in times) <= 6000
 
 
-def test_a_limit_is_used_to_the_full() -> None:
-    model = Scripted([REPLY], latency_s=0.1)
-
-    async def main() -> float:
-        caller = callers_of(model, limits=Limits(max_connections=64, requests_per_minute={"test": 6000}))[model.name]
-        await asyncio.gather(*(caller.call(REQUEST) for _ in range(6000)))
-        return now()
-
-    assert run(main()) == pytest.approx(60, rel=0.01)
-
-
 def test_tokens_taken_by_estimate_are_put_right_by_usage() -> None:
     """Each call is thought to take 300 tokens at first and takes 6,000: one a minute is what the limit bears."""
     reply = Reply("hi", "test/model", "stop", 5000, 1000, 0.0)
@@ -110,17 +122,6 @@ def test_an_estimate_learns_what_replies_take() -> None:
     assert run(main()) == pytest.approx(1200 * 10 / 100, rel=0.1)
 
 
-def test_a_call_with_more_tokens_than_a_minute_has_goes_out_all_the_same() -> None:
-    model = Scripted([REPLY])
-    request = Request("test/model", (Message("user", "x" * 100_000),))
-
-    async def main() -> None:
-        await callers_of(model, limits=Limits(tokens_per_minute={"test": 1000}))[model.name].call(request)
-
-    run(main())
-    assert model.asked_at == [0.0]
-
-
 def test_a_limit_of_one_model_holds_back_no_other_of_the_same_endpoint_and_lane() -> None:
     slow, quick = Scripted([REPLY], name="test/slow"), Scripted([REPLY], name="test/quick")
 
@@ -132,51 +133,6 @@ def test_a_limit_of_one_model_holds_back_no_other_of_the_same_endpoint_and_lane(
     run(main())
     assert max(quick.asked_at) == 0.0
     assert slow.asked_at == pytest.approx([0, 60, 120])
-
-
-def test_a_limit_of_a_provider_is_shared_by_its_models_at_all_their_endpoints() -> None:
-    models = [Scripted([REPLY], name=f"test/{each}", endpoint=each) for each in "ab"]
-
-    async def main() -> None:
-        callers = callers_of(*models, limits=Limits(requests_per_minute={"test": 60}))
-        await asyncio.gather(*(callers[name].call(REQUEST) for name in ["test/a", "test/b"] * 2))
-
-    run(main())
-    assert sorted(at for model in models for at in model.asked_at) == pytest.approx([0, 1, 2, 3])
-
-
-def test_the_longest_name_that_fits_is_the_limit() -> None:
-    model = Scripted([REPLY], name="test/deep/model")
-
-    async def main() -> None:
-        per_minute = {"test": 60.0, "test/deep": 30.0, "test/other": 1.0}
-        caller = callers_of(model, limits=Limits(requests_per_minute=per_minute))[model.name]
-        await asyncio.gather(*(caller.call(REQUEST) for _ in range(3)))
-
-    run(main())
-    assert model.asked_at == pytest.approx([0, 2, 4])
-
-
-def test_a_star_is_for_each_endpoint_by_itself_that_nothing_else_names() -> None:
-    models = [Scripted([REPLY], name=f"{each}/a", endpoint=each) for each in ("one", "two", "own")]
-
-    async def main() -> None:
-        callers = callers_of(*models, limits=Limits(requests_per_minute={"*": 60, "own": 30}))
-        await asyncio.gather(*(caller.call(REQUEST) for caller in callers.values() for _ in range(3)))
-
-    run(main())
-    assert [model.asked_at for model in models] == [pytest.approx(each) for each in ([0, 1, 2], [0, 1, 2], [0, 2, 4])]
-
-
-def test_an_attempt_that_failed_counts_as_a_request() -> None:
-    model = Scripted([busy(), REPLY])
-
-    async def main() -> None:
-        caller = callers_of(model, limits=Limits(requests_per_minute={"test": 1}))[model.name]
-        await caller.call(REQUEST)
-
-    run(main())
-    assert model.asked_at == pytest.approx([0, 60])
 
 
 def test_a_snapshot_says_that_calls_are_held_back() -> None:

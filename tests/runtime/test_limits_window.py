@@ -10,36 +10,35 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from tests.each import each
 from tests.lengths import sized
 from tests.runtime.refusing_servers import AtRandom, Bursts, MostAtOnce, Rule, TokenBucket
-from tests.runtime.virtual_time import REPLY, REQUEST, Scripted, broken, busy, callers_of, now, run
+from tests.runtime.virtual_time import REPLY, REQUEST, Scripted, broken, busy, callers_of, now, outcomes, run
 from tripos_runtime.models.base import ModelError, Reply, Request
 from tripos_runtime.scheduling.calling import snapshot
 from tripos_runtime.scheduling.limits import Limits
 from tripos_runtime.scheduling.window import Window
 
 
-def under_load(model: Scripted, calls: int, limits: Limits) -> float:
-    """Return how long it takes until all of so many calls have ended that are made as soon as one may be."""
-
-    async def main() -> float:
-        caller = callers_of(model, limits=limits)[model.name]
-        await asyncio.gather(*(caller.call(REQUEST) for _ in range(calls)), return_exceptions=True)
-        return now()
-
-    return run(main())
-
-
-def test_no_more_calls_than_connections_are_under_way() -> None:
-    model = Scripted([REPLY], latency_s=1)
-    under_load(model, 40, Limits(max_connections=3))
-    assert model.most_under_way == 3
+@each("limits, most", [
+    (Limits(max_connections=3), {"test/a at test": 3}),
+    (Limits(max_connections=16), {"test/a at test with 2": 2}),  # slots
+    (Limits(max_connections=4, connections={"few": 2, "many": 8, "many/b": 1}),
+     {"few/a at few": 2, "many/a at many": 8, "many/b at many": 1}),
+])  # fmt: skip
+def test_as_many_calls_are_under_way_as_connections_and_slots_allow(limits: Limits, most: dict[str, int]) -> None:
+    models = []
+    for name, _, endpoint, *slots in map(str.split, most):
+        given = int(slots[1]) if slots else None
+        models.append(Scripted([REPLY], name=name, endpoint=endpoint, latency_s=1, slots=given))
+    outcomes(*models, count=20, limits=limits)
+    assert [model.most_under_way for model in models] == [*most.values()]
 
 
-def test_no_more_calls_than_a_model_has_slots_are_under_way() -> None:
-    model = Scripted([REPLY], latency_s=1, slots=2)
-    under_load(model, 20, Limits(max_connections=16))
-    assert model.most_under_way == 2
+def test_connections_of_a_provider_are_counted_over_all_its_endpoints() -> None:
+    models = [Scripted([REPLY], name=f"test/{each}", endpoint=each, latency_s=1) for each in "ab"]
+    outcomes(*models, count=3, limits=Limits(connections={"test": 1}))
+    assert sorted(at for model in models for at in model.asked_at) == [0, 1, 2, 3, 4, 5]
 
 
 def test_slots_of_a_model_hold_back_no_other_model_of_the_endpoint() -> None:
@@ -54,34 +53,9 @@ def test_slots_of_a_model_hold_back_no_other_model_of_the_endpoint() -> None:
     assert max(wide.asked_at) == 1.0
 
 
-def test_connections_can_be_set_by_provider_and_by_model() -> None:
-    few = Scripted([REPLY], name="few/a", endpoint="few", latency_s=1)
-    many = Scripted([REPLY], name="many/a", endpoint="many", latency_s=1)
-    one = Scripted([REPLY], name="many/b", endpoint="many", latency_s=1)
-
-    async def main() -> None:
-        limits = Limits(max_connections=4, connections={"few": 2, "many": 8, "many/b": 1})
-        callers = callers_of(few, many, one, limits=limits)
-        await asyncio.gather(*(caller.call(REQUEST) for caller in callers.values() for _ in range(20)))
-
-    run(main())
-    assert (few.most_under_way, many.most_under_way, one.most_under_way) == (2, 8, 1)
-
-
-def test_connections_of_a_provider_are_counted_over_all_its_endpoints() -> None:
-    models = [Scripted([REPLY], name=f"test/{each}", endpoint=each, latency_s=1) for each in "ab"]
-
-    async def main() -> float:
-        callers = callers_of(*models, limits=Limits(connections={"test": 1}))
-        await asyncio.gather(*(caller.call(REQUEST) for caller in callers.values() for _ in range(3)))
-        return now()
-
-    assert run(main()) == 6
-
-
 def test_the_window_triples_every_round_trip_while_nothing_fails() -> None:
     model = Scripted([REPLY], latency_s=1)
-    under_load(model, 2000, Limits(max_connections=512))
+    outcomes(model, count=2000, limits=Limits(max_connections=512))
     at_a_time = [sum(1 for each in model.asked_at if second <= each < second + 1) for second in range(5)]
     assert at_a_time == [16, 48, 144, 432, 512]
 
@@ -160,26 +134,22 @@ def test_the_window_never_closes() -> None:
     assert 20 < window.pause_s(window.epoch, 0.1, refused=True) <= 60
 
 
-def test_a_few_server_errors_among_many_replies_leave_the_window_alone() -> None:
-    model = Scripted(([REPLY] * 49 + [broken()]) * 40 + [REPLY], latency_s=1)
+@pytest.mark.parametrize(
+    ("script", "connections", "is_cut"),
+    [(([REPLY] * 49 + [broken()]) * 40 + [REPLY], 64, False), ([REPLY] * 16 + [broken()] * 8 + [REPLY], 32, True)],
+    ids=["a few among many replies", "many at once"],
+)
+def test_many_server_errors_are_taken_for_overload(
+    script: list[Reply | ModelError], connections: int, is_cut: bool
+) -> None:
+    model = Scripted(script, latency_s=1)
 
     async def main() -> int:
-        callers = callers_of(model, limits=Limits(max_connections=64))
-        await asyncio.gather(*(callers[model.name].call(REQUEST) for _ in range(1900)))
+        callers = callers_of(model, limits=Limits(max_connections=connections))
+        await asyncio.gather(*(callers[model.name].call(REQUEST) for _ in range(48 if is_cut else 1900)))
         return snapshot(callers)[0].limit
 
-    assert run(main()) == 64
-
-
-def test_many_server_errors_are_taken_for_overload() -> None:
-    model = Scripted([REPLY] * 16 + [broken()] * 8 + [REPLY], latency_s=1)
-
-    async def main() -> int:
-        callers = callers_of(model, limits=Limits(max_connections=32))
-        await asyncio.gather(*(callers[model.name].call(REQUEST) for _ in range(48)))
-        return snapshot(callers)[0].limit
-
-    assert run(main()) < 32
+    assert (run(main()) < connections) == is_cut
 
 
 class Strict(Scripted):
@@ -225,8 +195,8 @@ def served(rule: Rule, connections: int, latency_s: float, spread: float, second
 
         work_of_all = [asyncio.create_task(work()) for _ in range(2 * connections)]
         await asyncio.sleep(seconds)
-        for each in work_of_all:
-            each.cancel()
+        for task in work_of_all:
+            task.cancel()
         await asyncio.gather(*work_of_all, return_exceptions=True)
 
     run(main())
@@ -285,5 +255,5 @@ def test_an_endpoint_that_refuses_calls_gives_nearly_what_it_can(served_: Served
 def test_calls_to_an_endpoint_that_refuses_many_all_end_with_a_reply(rule: Rule) -> None:
     model = Strict([REPLY], latency_s=1.0)
     model.rule, model.rng = rule, random.Random(7)
-    under_load(model, 200, Limits(max_connections=32, max_retries=8))
+    outcomes(model, count=200, limits=Limits(max_connections=32, max_retries=8))
     assert model.replies == 200

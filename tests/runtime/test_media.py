@@ -17,7 +17,7 @@ import pytest
 from tests.conftest import Command
 from tests.each import each
 from tests.field.test_images import png
-from tests.runtime.contract_server import Sent, Server, in_its_form, serving
+from tests.runtime.contract_server import ask, in_its_form
 from tripos_compiler.language.rendering import render
 from tripos_compiler.library.media import Medium, UnfitMedium, media_in, split_media, unmarked
 from tripos_compiler.plan import MODEL_DEFAULTS, Hole, ImageType, Ref, Template, TextType
@@ -28,7 +28,6 @@ from tripos_runtime.datasets.data_files import DataFolders, access_of
 from tripos_runtime.datasets.media import medium_of
 from tripos_runtime.datasets.trust import TRUSTED
 from tripos_runtime.models.base import Message, Model, ModelError, Reply, Request
-from tripos_runtime.models.families import open_model
 from tripos_runtime.models.litellm_models import LitellmModel
 from tripos_runtime.models.prices import audio_extra_usd, media_tokens, price_of
 from tripos_runtime.models.replies import read_reply
@@ -142,22 +141,10 @@ def sent_by(model: str, mime: str) -> Any:
     shown = medium(mime)
     text = (Message("user", f"before {shown} after"),)
     request = Request(model, text, contents=lambda asked: CONTENTS[asked.mime])
-
-    async def use(server: Server) -> None:
-        under = "" if model.startswith(("anthropic", "gemini")) else "/v1"
-        opened: Model
-        if model == "openai/by-litellm":
-            opened = LitellmModel("openai/gpt-4o", server.endpoint())
-        else:
-            opened = open_model(model, {model.partition("/")[0]: server.endpoint(under=under)})
-        try:
-            await opened.ask(request)
-        finally:
-            await opened.close()
-
-    _, requests = serving(in_its_form, use)
-    [sent] = requests
-    assert isinstance(sent, Sent)
+    under = "" if model.startswith(("anthropic", "gemini")) else "/v1"
+    by_litellm = model == "openai/by-litellm"
+    name, open_ = ("openai/gpt-4o", LitellmModel) if by_litellm else (model, None)
+    _, (sent,) = ask(name, in_its_form, request, under=under, open_=open_)
     return sent.body
 
 
@@ -191,25 +178,13 @@ def test_anthropic_and_google_are_sent_it_in_their_forms(mime: str) -> None:
 
 
 def test_a_content_that_is_gone_fails_the_call() -> None:
-    with pytest.raises(ModelError) as failed:
-        sent_by_nobody()
-    assert failed.value.code == "R0127"
-
-
-def sent_by_nobody() -> None:
     def gone(_: Medium) -> bytes:
         raise OSError("it is gone")
 
     request = Request("openai/ours", (Message("user", str(medium("image/png"))),), contents=gone)
-
-    async def use(server: Server) -> None:
-        opened = open_model("openai/ours", {"openai": server.endpoint()})
-        try:
-            await opened.ask(request)
-        finally:
-            await opened.close()
-
-    serving(in_its_form, use)
+    with pytest.raises(ModelError) as failed:
+        ask("openai/ours", in_its_form, request)
+    assert failed.value.code == "R0127"
 
 
 def test_tokens_are_those_of_the_published_examples() -> None:

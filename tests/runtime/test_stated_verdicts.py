@@ -371,10 +371,7 @@ ANSWER = '{"analysis of A": "It is right.", "notes": NOTES, "verdict": "good"}'
 
 @pytest.mark.parametrize("stated", ["", "as stated"])
 def test_of_a_record_one_field_is_the_verdict_and_the_others_are_kept_as_reasons(tmp_path: Path, stated: str) -> None:
-    for notes, kept in (
-        ('"None."', {"analysis of A": "It is right.", "notes": "None."}),
-        ("null", None),
-    ):
+    for notes, kept in (('"None."', {"analysis of A": "It is right.", "notes": "None."}), ("null", None)):
         folder = tmp_path / str(kept is None)
         reply = ANSWER.replace("NOTES", notes)
         found = run(folder, lambda request, reply=reply: reply, RECORD.replace("STATED", stated))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tests.reply_readers import TYPES
-from tests.runtime.contract_server import Server, answering, serving
+from tests.runtime.contract_server import answering, ask
 from tests.runtime.small_runs import Script, SmallRun, run_small
 from tripos.runs.compilation import find_spec
 from tripos_compiler.lowering import fingerprints
@@ -20,8 +20,7 @@ from tripos_compiler.plan import BoolType, Settings, ToolCall, write_calls
 from tripos_runtime.asking.plan_questions import calls_reader, reply_reader
 from tripos_runtime.asking.questions import Question, ReadOutcome
 from tripos_runtime.asking.replies import answer_of
-from tripos_runtime.models.base import Message, Reply, Request
-from tripos_runtime.models.families import open_model
+from tripos_runtime.models.base import Reply, Request
 
 ROWS = [{"question": "Which is right?", "key": "B"}]
 SPEC = """\
@@ -263,15 +262,8 @@ FIELDS: dict[str, tuple[str, dict[str, Any]]] = {
 def test_thinking_in_fields_of_a_provider_is_kept_apart(which: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONTRACT_KEY", "contract-secret")
     name, body = FIELDS[which]
-
-    async def use(server: Server) -> Reply:
-        under = "" if name in (CLAUDE, GEMINI, OLLAMA) else "/v1"
-        model = open_model(name, {name: server.endpoint("CONTRACT_KEY", under)})
-        reply = await model.ask(Request(name, (Message("user", "A or B?"),)))
-        await model.close()
-        return reply
-
-    reply, _ = serving(answering(body), use)
+    under = "" if name in (CLAUDE, GEMINI, OLLAMA) else "/v1"
+    reply, _ = ask(name, answering(body), key_env="CONTRACT_KEY", under=under)
     assert (reply.text, reply.thinking) == ("B", "A? No.")
 
 

@@ -12,7 +12,7 @@ from aiohttp import web
 
 import tripos
 from tests.each import each
-from tests.runtime.contract_server import Sent, Server, completion, serving
+from tests.runtime.contract_server import Sent, ask, completion
 from tripos.runs.compilation import find_spec
 from tripos_compiler.library.functions.tools import calls_match
 from tripos_compiler.plan import (
@@ -30,7 +30,6 @@ from tripos_compiler.plan import (
     write_calls,
 )
 from tripos_runtime.models.base import Message, Reply, Request
-from tripos_runtime.models.families import open_model
 from tripos_runtime.models.replies import tool_names_by_sent, tools_in_request
 
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .* on TypedDict:UserWarning")
@@ -162,14 +161,7 @@ def asked(name: str, request: Request, form: Any) -> tuple[Reply, Sent]:
     async def answer(sent: Sent) -> web.StreamResponse:
         return web.json_response(form(sent.path) if callable(form) else form)
 
-    async def use(server: Server) -> Reply:
-        model = open_model(name, {name: server.endpoint("CONTRACT_KEY")})
-        try:
-            return await model.ask(replace(request, model=name))
-        finally:
-            await model.close()
-
-    reply, (sent,) = serving(answer, use)
+    reply, (sent,) = ask(name, answer, replace(request, model=name), key_env="CONTRACT_KEY")
     return reply, sent
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.runtime.contract_server import Sent, Server, answering, serving
+from tests.runtime.contract_server import Sent, answering, ask
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Message, ModelError, Reply, Request
 from tripos_runtime.models.families import open_model
@@ -32,49 +32,26 @@ NAME = "text-completion-openai/ours"
 def asked(
     *messages: Message, name: str = NAME, said: dict[str, Any] = SAID, schema: Any = None, **more: Any
 ) -> tuple[Reply, Sent]:
-    async def use(server: Server) -> Reply:
-        model = open_model(name, {name.partition("/")[0]: server.endpoint()}, timeout_s=20)
-        try:
-            return await model.ask(Request(name, messages, Settings(**more), schema))
-        finally:
-            await model.close()
-
-    reply, (sent,) = serving(answering(said), use)
+    reply, (sent,) = ask(name, answering(said), Request(name, messages, Settings(**more), schema), timeout_s=20)
     return reply, sent
 
 
-@pytest.fixture(scope="module")
-def talked() -> tuple[Reply, Sent]:
-    return asked(*TALK, temperature=0.0, stop=("END",))
-
-
-def test_a_conversation_is_sent_as_one_transcript(talked: tuple[Reply, Sent]) -> None:
-    _, sent = talked
+def test_a_conversation_is_sent_as_one_transcript_up_to_where_the_other_side_would_speak() -> None:
+    reply, sent = asked(*TALK, temperature=0.0, stop=("END",))
+    assert reply == Reply("Why five?", "served", "stop", 20, 5, None)
     assert sent.path == "/v1/completions"
     said = "You teach.\n\nUser: 2 + 2 is 5.\n\nAssistant: Count it.\n\nUser: 1, 2, 3, 5.\n\nAssistant:"
     assert sent.body["prompt"] == said
     assert "messages" not in sent.body
+    assert sent.body["stop"] == ["END", "\nUser:"]
+    assert sent.body["max_tokens"] == 1024, "and not the few that servers give if nothing is said"
 
 
-def test_a_transcript_ends_where_the_other_side_would_speak(talked: tuple[Reply, Sent]) -> None:
-    assert talked[1].body["stop"] == ["END", "\nUser:"]
-
-
-def test_the_continuation_is_the_reply_with_what_it_took(talked: tuple[Reply, Sent]) -> None:
-    assert talked[0] == Reply("Why five?", "served", "stop", 20, 5, None)
-
-
-def test_a_question_alone_is_sent_as_it_is() -> None:
-    _, sent = asked(Message("user", "2 + 2 ="), max_tokens=7)
+def test_a_question_alone_is_sent_as_it_is_and_held_to_no_schema() -> None:
+    _, sent = asked(Message("user", "2 + 2 ="), schema={"type": "object"}, max_tokens=7)
     assert sent.body["prompt"] == "2 + 2 ="
     assert sent.body["max_tokens"] == 7
-    assert "stop" not in sent.body
-
-
-def test_a_reply_is_not_left_at_the_few_tokens_that_servers_give_where_nothing_is_said(
-    talked: tuple[Reply, Sent],
-) -> None:
-    assert talked[1].body["max_tokens"] == 1024
+    assert not {"stop", "response_format"} & set(sent.body)
 
 
 def test_a_model_of_openai_that_knows_no_chat_is_asked_for_a_continuation() -> None:
@@ -82,11 +59,6 @@ def test_a_model_of_openai_that_knows_no_chat_is_asked_for_a_continuation() -> N
     assert sent.path == "/v1/completions"
     assert sent.body["model"] == "gpt-3.5-turbo-instruct"
     assert reply.cost_usd == pytest.approx(20 * 1.5e-6 + 5 * 2e-6)
-
-
-def test_a_model_without_a_chat_is_held_to_no_schema() -> None:
-    _, sent = asked(Message("user", "2 + 2 ="), schema={"type": "object"})
-    assert "response_format" not in sent.body
 
 
 def test_a_key_that_is_not_set_is_missed_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,13 +79,6 @@ def test_what_litellm_asks_altogether_is_sent_a_transcript_too() -> None:
 
 
 def test_an_answer_without_a_choice_is_told_of() -> None:
-    async def use(server: Server) -> Reply:
-        model = open_model(NAME, {"text-completion-openai": server.endpoint()})
-        try:
-            return await model.ask(Request(NAME, TALK))
-        finally:
-            await model.close()
-
     with pytest.raises(ModelError) as caught:
-        serving(answering({"object": "list"}), use)
+        asked(*TALK, said={"object": "list"})
     assert caught.value.code == "R0111"

@@ -4,38 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 from aiohttp import web
 
+from tests.each import each
 from tests.lengths import sized
-from tests.runtime.contract_server import Sent, Server, answering, completion, serving
+from tests.runtime.contract_server import REQUEST, Sent, Server, answering, ask, completion, form_of, serving
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Endpoint, Message, ModelError, Price, Reply, Request
-from tripos_runtime.models.catalog import path_of
+from tripos_runtime.models.catalog import KEYED, NATIVE_PROVIDERS, PROVIDERS, path_of, set_file_variables
 from tripos_runtime.models.families import open_model
 from tripos_runtime.models.http import HttpAnswer
+from tripos_runtime.models.litellm_models import file_arguments, library, settings_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .* on TypedDict:UserWarning")  # litellm's, once a process
 
 HERE = Endpoint("http://127.0.0.1:1/v1")
-REQUEST = Request("m", (Message("user", "hi"),))
 
 
 def asked(name: str, body: Any, request: Request = REQUEST, **options: Any) -> tuple[Reply, list[Sent]]:
-    async def use(server: Server) -> Reply:
-        model = open_model(name, {name: server.endpoint()}, **options)
-        try:
-            return await model.ask(request)
-        finally:
-            await model.close()
-
-    return serving(answering(body), use)
+    return ask(name, answering(body), request, **options)
 
 
 @pytest.mark.parametrize(
@@ -124,34 +120,35 @@ def test_an_endpoint_is_its_address_and_the_name_of_its_key(monkeypatch: pytest.
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [
-        ("openai/gpt-4o", "set OPENAI_API_KEY"),
-        ("openai/o3", "set OPENAI_API_KEY"),
-        ("mistral/mistral-small-latest", "set MISTRAL_API_KEY"),
-        ("together_ai/x", "set TOGETHER_API_KEY"),
-        ("anthropic/claude-sonnet-4-5", "set ANTHROPIC_API_KEY"),
-        ("gemini/gemini-2.5-pro", "set GEMINI_API_KEY"),
-    ],
-)
-def test_a_key_that_is_missing_is_told_on_opening(name: str, hint: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in (
-        "OPENAI",
-        "MISTRAL",
-        "MISTRAL_AZURE",
-        "TOGETHER",
-        "TOGETHER_AI",
-        "TOGETHERAI",
-        "ANTHROPIC",
-        "GEMINI",
-        "GOOGLE",
-    ):
+KEY_VARIABLES = ("OPENAI", "MISTRAL", "MISTRAL_AZURE", "TOGETHER", "TOGETHER_AI", "TOGETHERAI", "ANTHROPIC", "GEMINI",
+                 "GOOGLE", "DEEPSEEK")  # fmt: skip
+SERVER_OF_YOUR_OWN = "a server of your own: `hosted_vllm/NAME`, with its address under [endpoints] in tripos.toml"
+
+
+@each("name, code, hint", [
+    ("openai/gpt-4o", "R0102", "set OPENAI_API_KEY"),
+    ("openai/o3", "R0102", "set OPENAI_API_KEY"),
+    ("openai/x", "R0102", "set NO_SUCH_KEY"),
+    ("mistral/mistral-small-latest", "R0102", "set MISTRAL_API_KEY"),
+    ("together_ai/x", "R0102", "set TOGETHER_API_KEY"),
+    ("anthropic/claude-sonnet-4-5", "R0102", "set ANTHROPIC_API_KEY"),
+    ("gemini/gemini-2.5-pro", "R0102", "set GEMINI_API_KEY"),
+    ("deepseek/deepseek-chat", "R0102", "set DEEPSEEK_API_KEY"),
+    ("opnai/gpt-4o", "R0103", "did you mean `openai/gpt-4o`?"),
+    ("house/llm", "R0103", SERVER_OF_YOUR_OWN),
+    ("no-such-provider/x", "R0103", SERVER_OF_YOUR_OWN),
+    ("gpt-of-nobody", "R0103", "write `provider/model`, such as `openai/gpt-4o`"),
+])  # fmt: skip
+def test_a_key_that_is_missing_or_an_unknown_provider_is_told_on_opening(
+    name: str, code: str, hint: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for variable in KEY_VARIABLES:
         monkeypatch.delenv(f"{variable}_API_KEY", raising=False)
     monkeypatch.delenv("TOGETHER_AI_TOKEN", raising=False)
     with pytest.raises(ModelError) as caught:
-        open_model(name)
-    assert (caught.value.code, caught.value.hint) == ("R0102", hint)
+        open_model(name, {"openai/x": Endpoint("http://127.0.0.1:1/v1", "NO_SUCH_KEY")})
+    assert (caught.value.code, caught.value.hint, caught.value.fatal) == (code, hint, True)
+    assert capsys.readouterr() == ("", "")
 
 
 def test_a_provider_without_a_place_of_its_own_needs_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,6 +157,85 @@ def test_a_provider_without_a_place_of_its_own_needs_one(monkeypatch: pytest.Mon
         open_model("hosted_vllm/x")
     assert (caught.value.code, caught.value.fatal) == ("R0101", True)
     assert "HOSTED_VLLM_API_BASE" in caught.value.hint
+
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
+
+
+def test_a_request_is_sent_as_it_is_and_its_reply_keeps_what_was_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCHOOL_KEY", "school-secret")
+
+    async def use(server: Server) -> list[Reply]:
+        settings = Settings(temperature=0.0, max_tokens=9, stop=("END",), seed=3)
+        messages = (Message("system", "be brief"), Message("user", "hi"))
+        model = open_model("openai/mock-model", {"openai": server.endpoint("SCHOOL_KEY")})
+        plain = open_model("openai/mock-model", {"openai": server.endpoint()})
+        replies = [await model.ask(Request("m", messages, settings, SCHEMA)), await plain.ask(REQUEST)]
+        for opened in (model, plain):
+            await opened.close()
+        return replies
+
+    replies, (whole, least) = serving(answering(completion(usage={"prompt_tokens": 5, "completion_tokens": 2})), use)
+    assert replies == [Reply("it is so", "served", "stop", 5, 2, None)] * 2
+    assert whole.body == {
+        "model": "mock-model",
+        "messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "hi"}],
+        "temperature": 0.0,
+        "max_tokens": 9,
+        "stop": ["END"],
+        "seed": 3,
+        "response_format": {"type": "json_schema", "json_schema": {"name": "reply", "schema": SCHEMA, "strict": True}},
+    }
+    assert least.body == {"model": "mock-model", "messages": [{"role": "user", "content": "hi"}]}
+    assert [sent.headers["authorization"] for sent in (whole, least)] == ["Bearer school-secret", "Bearer none"]
+
+
+@each("part", [{}, {"type": "array", "items": {}}, {"anyOf": [{}, {"type": "null"}]}])
+def test_a_reply_with_any_json_in_it_is_held_to_no_schema(part: dict[str, Any]) -> None:
+    """Strict output knows no part of any form, and a mode without a schema would make an object of a list."""
+    for schema in (part, SCHEMA | {"properties": {"a": {"type": "integer"}, "b": part}}):
+        request = replace(REQUEST, schema=schema)
+        assert sorted(asked("openai/m", completion(), request)[1][0].body) == ["messages", "model"]
+        assert "response_format" not in settings_of(request, structured=True)
+
+
+def test_a_declined_structured_reply_is_read_as_its_refusal() -> None:
+    message = {"role": "assistant", "content": None, "refusal": "I cannot."}
+    reply, _ = asked("openai/m", completion(choices=[{"index": 0, "finish_reason": "stop", "message": message}]))
+    assert (reply.text, reply.finish_reason) == ("I cannot.", "refusal")
+
+
+def test_structured_output_is_known_for_each_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
+    far = {"openai/far": Endpoint("https://example.org/v1")}
+    assert [open_model(name, far).structured for name in ("openai/gpt-4o", "openai/far")] == [True, False]
+
+
+def test_the_keys_of_providers_are_called_as_litellm_calls_them() -> None:
+    folder = Path(library().__file__).parent
+    files = [path for path in folder.rglob("*") if path.suffix in (".py", ".json") and "proxy" not in path.parts]
+    texts = "\n".join(path.read_text("utf-8") for path in files if path.stat().st_size < 2**21)
+    names = {name for names in KEYED.values() for name in names}
+    assert {name for name in names if not re.search(rf"[\"']{name}[\"']", texts)} == set()
+    assert not KEYED.keys() & {*PROVIDERS, *NATIVE_PROVIDERS}
+
+
+@each("provider", KEYED)
+def test_a_key_that_a_file_gives_is_told_to_litellm_and_stays_out_of_the_environment(
+    provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in KEYED[provider]:
+        monkeypatch.delenv(name, raising=False)
+    before = dict(os.environ)
+    set_file_variables([{KEYED[provider][0]: "sk-of-the-file"}])
+    try:
+        assert file_arguments(provider) == {"api_key": "sk-of-the-file"}
+        monkeypatch.setenv(KEYED[provider][-1], "sk-of-the-environment")
+        assert file_arguments(provider) == {}
+    finally:
+        set_file_variables([])
+    monkeypatch.delenv(KEYED[provider][-1])
+    assert dict(os.environ) == before
 
 
 def choices(*texts: str, finish: str = "stop") -> list[dict[str, Any]]:
@@ -211,8 +287,6 @@ def test_a_model_whose_bill_is_not_known_is_asked_for_one_sample() -> None:
 
 @pytest.mark.parametrize("name", ["openai/m", "anthropic/claude-sonnet-4-5", "openai/gpt-5"])
 def test_text_that_is_no_text_is_sent_as_valid_json(name: str) -> None:
-    from tests.runtime.contract_server import form_of
-
     body = form_of("/v1/messages" if name.startswith("anthropic") else "")
     request = Request("m", (Message("user", "a\ud800b\x00c\U0001f600"),))
     _, sent = asked(name, body, request)

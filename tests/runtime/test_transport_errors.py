@@ -15,7 +15,7 @@ from aiohttp import web
 from tests.each import each
 from tests.runtime.contract_server import Sent, Server, answering, completion, hanging, serving
 from tripos_runtime.models.base import Endpoint, Message, Model, ModelError, Request
-from tripos_runtime.models.errors import CallTarget, answer_error
+from tripos_runtime.models.errors import CallTarget, answer_error, scrub
 from tripos_runtime.models.families import open_model
 from tripos_runtime.models.litellm_models import LitellmModel
 
@@ -23,13 +23,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:Items? .* on TypedDict:UserWarni
 
 REQUEST = Request("m", (Message("user", "hi"),))
 WAYS = (
-    "openai/gpt-4o",
-    "mistral/mistral-small-latest",
-    "openai/gpt-5",
-    "anthropic/claude-sonnet-4-5",
-    "azure/gpt-4o",
+    "openai/gpt-4o", "mistral/mistral-small-latest", "openai/gpt-5", "anthropic/claude-sonnet-4-5", "azure/gpt-4o",
     "gemini/gemini-2.5-pro",
-)
+)  # fmt: skip
 Answering = Callable[[Sent], Awaitable[web.StreamResponse]]
 
 
@@ -42,6 +38,7 @@ FAILURES: dict[str, tuple[Answering, str, str]] = {
     "403": (answering(said("not yours"), 403), "R0102", "fatal"),
     "404": (answering(said("The model `m` does not exist"), 404), "R0103", "fatal"),
     "429": (answering(said("slow down"), 429, {"Retry-After": "7"}), "R0104", "retryable"),
+    "none left": (answering(said("none left", code="insufficient_quota"), 402), "R0104", "fatal"),
     "no credit": (answering(said("insufficient_quota: none left"), 429), "R0104", "fatal"),
     "too long": (answering(said("This model's maximum context length is 8192 tokens", code="context_length_exceeded"), 400), "R0107", ""),
     "filtered": (answering(said("The response was filtered: content management policy", code="content_filter"), 400), "R0108", "refused"),
@@ -50,6 +47,7 @@ FAILURES: dict[str, tuple[Answering, str, str]] = {
     "500": (answering(said("oops"), 500), "R0111", "retryable"),
     "503": (answering(said("overloaded"), 503), "R0111", "retryable"),
     "529": (answering(said("overloaded"), 529), "R0111", "retryable"),
+    "no completion": (answering("no completion at all"), "R0111", "retryable"),
     "broken": (answering(b'{"choices": ['), "R0111", "retryable"),
     "hanging": (hanging, "R0109", "retryable"),
 }  # fmt: skip
@@ -81,6 +79,7 @@ def test_a_failure_means_the_same_whichever_way(name: str, failure: str) -> None
     assert (error.code, kinds(error)) == (code, kind)
     assert error.retry_after_s == (7.0 if failure == "429" else None)
     assert "\n" not in error.message and name in error.message
+    assert error.message[0] in "`abcdefghijklmnopqrstuvwxyz"
 
 
 @each("failure", [name for name in FAILURES if name != "hanging"])
@@ -143,6 +142,7 @@ def test_a_reply_that_breaks_off_or_is_no_http_is_tried_again(sent: bytes) -> No
         (completion(choices=[]), "R0111"),
         (completion(choices=None), "R0111"),
         (completion(choices=["text"]), "R0111"),
+        (completion(choices=[{"index": 0, "finish_reason": "error", "message": {"content": "The"}}]), "R0111"),
     ],
 )
 def test_a_good_status_with_no_reply_is_a_failure_that_may_pass(body: Any, code: str) -> None:
@@ -160,6 +160,18 @@ def test_a_key_that_a_provider_echoes_is_not_told(name: str, words: str, monkeyp
     )
     assert words not in error.message + error.hint
     assert "[key]" in error.message
+
+
+@each("environ, text, told", [
+    ({"A_TOKEN": "abc", "B_SECRET": "secret-value", "HOME": "/home/ada"},
+     "abc secret-value /home/ada ?key=AB12&x=1", "abc [key] /home/ada ?key=[key]&x=1"),
+    ({"SCHOOL_API_KEY": "hunter22"}, "key hunter22 and sk-proj-abc123 and sk-ab***yz", "key [key] and [key] and [key]"),
+    *(({name: "secret-value"}, "refused: secret-value", "refused: [key]")
+      for name in ("WATSONX_APIKEY", "SNOWFLAKE_JWT", "AZURE_PASSWORD", "AWS_BEARER_TOKEN_BEDROCK")),
+    ({"OCI_KEY_FILE": "/home/ada/key"}, "no file /home/ada/key", "no file /home/ada/key"),
+])  # fmt: skip
+def test_keys_are_scrubbed_from_a_text_and_other_values_stay(environ: dict[str, str], text: str, told: str) -> None:
+    assert scrub(text, environ) == told
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.runtime.small_runs import echo, run_small
+from tests.lengths import spread
+from tests.runtime.small_runs import SmallRun, echo, run_small
 from tripos_runtime.models.base import ModelError, Request
 from tripos_runtime.scheduling.budget import Stopped
 
@@ -44,52 +45,50 @@ def graded(request: Request) -> str:
     return '{"verdict": 7}' if request.messages[-1].content.startswith("Grade") else echo(request)
 
 
-def test_every_treatment_is_run_and_what_they_share_is_asked_once(tmp_path: Path) -> None:
-    run = run_small(tmp_path, TEACHING, {}, script=graded, student="s", judge="j")
+def taught(folder: Path, spec: str = TEACHING, **options: Any) -> SmallRun:
+    return run_small(folder, spec, {}, **{"script": graded, "student": "s", "judge": "j", **options})
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> SmallRun:
+    """A run with one compared model."""
+    return taught(tmp_path_factory.mktemp("alone"))
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> SmallRun:
+    """A run with two compared models."""
+    return taught(tmp_path_factory.mktemp("both"), models=("a", "b"))
+
+
+def test_every_treatment_is_run_and_what_they_share_is_asked_once(alone: SmallRun, both: SmallRun) -> None:
     # Two subjects: a lesson in two tones; the student after each of them, and once without any.
-    assert run.asked == {"a": 2 * 2, "s": 2 * 3, "j": 2 * 3}
-    assert len(run.table("scores")) == 2 * 3 * 2
+    assert alone.asked == {"a": 2 * 2, "s": 2 * 3, "j": 2 * 3}
+    assert len(alone.table("scores")) == 2 * 3 * 2
+    # What no compared model takes part in is asked once for all of them.
+    assert both.asked == {"a": 4, "b": 4, "s": 2 * (1 + 2 * 2), "j": 2 * (1 + 2 * 2)}
+    assert both.calls == both.planned
 
 
-def test_what_no_compared_model_takes_part_in_is_asked_once_for_all_of_them(tmp_path: Path) -> None:
-    run = run_small(tmp_path, TEACHING, {}, script=graded, models=("a", "b"), student="s", judge="j")
-    assert run.asked == {"a": 4, "b": 4, "s": 2 * (1 + 2 * 2), "j": 2 * (1 + 2 * 2)}
-
-
-def test_as_many_calls_are_made_as_were_planned(tmp_path: Path) -> None:
-    run = run_small(tmp_path, TEACHING, {}, script=graded, models=("a", "b"), student="s", judge="j")
-    assert run.calls == run.planned
-
-
-def test_a_score_is_about_the_compared_model_or_else_about_who_replied(tmp_path: Path) -> None:
-    run = run_small(tmp_path, TEACHING, {}, script=graded, models=("a", "b"), student="s", judge="j")
-    about = Counter(row["model"] for row in run.table("scores") if row["metric"] == "long")
+def test_a_score_is_about_the_compared_model_or_else_about_who_replied(both: SmallRun) -> None:
+    about = Counter(row["model"] for row in both.table("scores") if row["metric"] == "long")
     assert about == {"a": 2 * 2, "b": 2 * 2, "s": 2}
 
 
-def test_it_does_not_matter_which_model_comes_first(tmp_path: Path) -> None:
-    one = run_small(tmp_path / "1", TEACHING, {}, script=graded, models=("a", "b"), student="s", judge="j")
-    other = run_small(tmp_path / "2", TEACHING, {}, script=graded, models=("b", "a"), student="s", judge="j")
-    assert _told(one.table("scores")) == _told(other.table("scores"))
+def test_it_does_not_matter_which_model_comes_first(tmp_path: Path, both: SmallRun) -> None:
+    assert _told(both.table("scores")) == _told(taught(tmp_path, models=("b", "a")).table("scores"))
 
 
-def test_a_second_run_asks_nothing(tmp_path: Path) -> None:
-    first = run_small(tmp_path, TEACHING, {}, script=graded, student="s", judge="j")
-    again = run_small(tmp_path, TEACHING, {}, script=graded, student="s", judge="j", before=first)
+def test_a_second_run_asks_nothing_and_a_changed_arm_only_what_it_changes(tmp_path: Path, alone: SmallRun) -> None:
+    again = taught(tmp_path, before=alone)
     assert sum(again.asked.values()) == 0
-    assert len(again.table("scores")) == len(first.table("scores"))
-
-
-def test_a_changed_arm_asks_anew_only_what_it_changes(tmp_path: Path) -> None:
-    first = run_small(tmp_path, TEACHING, {}, script=graded, student="s", judge="j")
-    changed = TEACHING.replace("with warmth", "with great warmth")
-    again = run_small(tmp_path, changed, {}, script=graded, student="s", judge="j", before=first)
+    assert len(again.table("scores")) == len(alone.table("scores"))
+    again = taught(tmp_path, TEACHING.replace("with warmth", "with great warmth"), before=alone)
     assert again.asked == {"a": 2, "s": 0, "j": 0}  # whose replies are the same, and so is what goes on from them
 
 
-def test_labels_of_arms_are_printed_and_what_an_arm_rules_out_is_not(tmp_path: Path) -> None:
-    sent = run_small(tmp_path, TEACHING, {}, script=graded, student="s", judge="j").sent("a")
-    assert sent == sorted(
+def test_labels_of_arms_are_printed_and_what_an_arm_rules_out_is_not(alone: SmallRun) -> None:
+    assert alone.sent("a") == sorted(
         message
         for subject in ("history", "physics")
         for message in (
@@ -105,14 +104,14 @@ def test_a_failure_in_one_arm_leaves_the_others_scored(tmp_path: Path) -> None:
             return ModelError("R0111", "down", "")
         return graded(request)
 
-    run = run_small(tmp_path, TEACHING, {}, script=down_when_warm, student="s", judge="j")
+    run = taught(tmp_path, script=down_when_warm)
     statuses = Counter(row["status"] for row in run.table("scores") if row["metric"] == "long")
     assert statuses == {"scored": 2 * 2, "provider_error": 2}
 
 
 def test_several_samples_in_every_arm_build_on_one_reply_that_is_sampled_once(tmp_path: Path) -> None:
     spec = TEACHING.replace('prompt "What is {{ subject }}?"', 'prompt "What is {{ subject }}?"\n    samples 3')
-    run = run_small(tmp_path, spec, {}, script=graded, student="s", judge="j")
+    run = taught(tmp_path, spec)
     assert run.asked == {"a": 4, "s": 2 * 3 * 3, "j": 2 * 3 * 3}
     assert run.calls == run.planned
 
@@ -205,8 +204,8 @@ scenario tagging {
     assert message[1].startswith("yes: - sets - Algebra / Groups")
 
 
-@pytest.mark.parametrize("calls", range(16))
-def test_a_run_that_is_cut_short_anywhere_goes_on_where_it_was(tmp_path: Path, calls: int) -> None:
+@pytest.mark.parametrize("calls", spread(range(16), 6))
+def test_a_run_that_is_cut_short_anywhere_goes_on_where_it_was(tmp_path: Path, calls: int, alone: SmallRun) -> None:
     answered: list[Request] = []
 
     def cut_short(request: Request) -> str:
@@ -215,13 +214,12 @@ def test_a_run_that_is_cut_short_anywhere_goes_on_where_it_was(tmp_path: Path, c
         answered.append(request)
         return graded(request)
 
-    undisturbed = run_small(tmp_path / "whole", TEACHING, {}, script=graded, student="s", judge="j")
-    first = run_small(tmp_path / "cut", TEACHING, {}, script=cut_short, student="s", judge="j")
-    again = run_small(tmp_path / "cut", TEACHING, {}, script=graded, student="s", judge="j", before=first)
+    first = taught(tmp_path, script=cut_short)
+    again = taught(tmp_path, before=first)
     assert len(answered) == calls
     assert sum(again.asked.values()) == 16 - calls
     for table in ("samples", "judgements", "scores"):
-        assert _told(again.table(table)) == _told(undisturbed.table(table))
+        assert _told(again.table(table)) == _told(alone.table(table))
 
 
 def _told(rows: list[Mapping[str, Any]]) -> list[str]:

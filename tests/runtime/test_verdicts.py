@@ -56,13 +56,7 @@ def by_length(request: Request) -> str | ModelError:
 
 def tutor(folder: Path, before: SmallRun | None = None, models: tuple[str, ...] = ("a", "b")) -> SmallRun:
     return run_small(
-        folder,
-        TUTORING,
-        {"talks.jsonl": ROWS},
-        models=models,
-        script=by_length,
-        before=before,
-        critic="mock/reward",
+        folder, TUTORING, {"talks.jsonl": ROWS}, models=models, script=by_length, before=before, critic="mock/reward"
     )
 
 

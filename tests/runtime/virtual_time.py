@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from tripos_runtime.models.base import FREE, Message, Model, ModelError, Price, Reply, Request
 from tripos_runtime.scheduling.budget import Budget
-from tripos_runtime.scheduling.calling import Caller, open_callers
+from tripos_runtime.scheduling.calling import Called, Caller, open_callers
 from tripos_runtime.scheduling.limits import Limits
 
 T = TypeVar("T")
@@ -116,3 +116,21 @@ def callers_of(
         rng=random.Random(7),
         now=lambda: datetime(2026, 11, 21, 9, 30),
     )
+
+
+def outcomes(
+    *models: Model,
+    count: int = 1,
+    limits: Limits = USUAL,
+    budget: Budget | None = None,
+    notes: list[str] | None = None,
+    request: Request = REQUEST,
+) -> list[Called | BaseException]:
+    """Return what becomes of so many calls of each model at once, model by model."""
+
+    async def main() -> list[Called | BaseException]:
+        callers = callers_of(*models, limits=limits, budget=budget, notes=notes)
+        calls = [caller.call(request) for caller in callers.values() for _ in range(count)]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    return run(main())

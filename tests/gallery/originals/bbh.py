@@ -18,25 +18,12 @@ TARGETS = {
     "word_sorting": ("apple plum", "a b c", "x"),
 }
 FORMS = (
-    "First this. So the answer is {0}.",
-    "So the answer is {0}.\nthe answer is {1}.",
-    "the answer is {0}",
-    "the answer is {0}. So the answer is {1}.",
-    "The answer is {0}.",
-    "So the answer is  {0} .",
-    "the answer is\n{0}.",
-    "the answer is **{0}**.",
-    "the answer is {0}.\n",
-    "the answer is 5",
-    "the answer is .",
-    "the answer is ",
-    "the answer is x\nthe answer is {0}.",
-    "答案: the answer is {0}。",
-    "bathe answer is {0}!",
-    "{0}",
-    "",
-    "I cannot say.",
-)
+    "First this. So the answer is {0}.", "So the answer is {0}.\nthe answer is {1}.", "the answer is {0}",
+    "the answer is {0}. So the answer is {1}.", "The answer is {0}.", "So the answer is  {0} .",
+    "the answer is\n{0}.", "the answer is **{0}**.", "the answer is {0}.\n", "the answer is 5", "the answer is .",
+    "the answer is ", "the answer is x\nthe answer is {0}.", "答案: the answer is {0}。", "bathe answer is {0}!", "{0}",
+    "", "I cannot say.",
+)  # fmt: skip
 
 
 def main() -> None:

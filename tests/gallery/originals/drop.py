@@ -8,18 +8,9 @@ from loading import store
 
 NUMBERS = ("7", "1,240", "3.50", "0", "-2", "1e3", "nan", "½", "12%", "$5.00", "")
 SPANS = (
-    "the Brandt",
-    "Lind",
-    "Anna-Lena Lind",
-    "7 men",
-    "7.0 men",
-    "4 May 1968",
-    "A",
-    "—",
-    "Oduya's team",
-    "Ärzte",
+    "the Brandt", "Lind", "Anna-Lena Lind", "7 men", "7.0 men", "4 May 1968", "A", "—", "Oduya's team", "Ärzte",
     "x_y",
-)
+)  # fmt: skip
 ODD = ("", "  ", "I cannot say.", "seven", "7 or 8", "a an the", "1_000", "inf", "--", "7.", "7-8", "Brandt\n\n Lind ")
 
 

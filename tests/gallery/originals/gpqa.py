@@ -9,31 +9,12 @@ from pathlib import Path
 from loading import functions_of, store
 
 FORMS = (
-    "So it is this.\nAnswer: {0}",
-    "Answer: {1}? No.\nAnswer: {0}",
-    "answer:{0}",
-    "ANSWER \t: ${0}$",
-    "Answer: $LETTER, that is {0}",
-    "**Answer:** {0}",
-    "**Answer: {0}**",
-    "Answer: ({0})",
-    "Answer:\n{0}",
-    "Answer: {2}",
-    "The answer is {0}",
-    "Answer: \\boxed{{{0}}}",
-    "Final Answer: {0}) because",
-    "Answer: Because of this, {0}",
-    "Answer: E",
-    "Ａnswer: {0}",
-    "Answer： {0}",
-    "Answer:\u00a0{0}",
-    "Unanswer: {0}",
-    "{0}",
-    "",
-    "I cannot answer: sorry.",
-    "\u0130 Answer: {0}",
-    "Answer: {0}{1}",
-)
+    "So it is this.\nAnswer: {0}", "Answer: {1}? No.\nAnswer: {0}", "answer:{0}", "ANSWER \t: ${0}$",
+    "Answer: $LETTER, that is {0}", "**Answer:** {0}", "**Answer: {0}**", "Answer: ({0})", "Answer:\n{0}",
+    "Answer: {2}", "The answer is {0}", "Answer: \\boxed{{{0}}}", "Final Answer: {0}) because",
+    "Answer: Because of this, {0}", "Answer: E", "Ａnswer: {0}", "Answer： {0}", "Answer:\u00a0{0}", "Unanswer: {0}",
+    "{0}", "", "I cannot answer: sorry.", "\u0130 Answer: {0}", "Answer: {0}{1}",
+)  # fmt: skip
 
 
 def main() -> None:

@@ -17,12 +17,9 @@ from types import SimpleNamespace
 from typing import Any
 
 AXES = (
-    "axis:accuracy",
-    "axis:communication_quality",
-    "axis:completeness",
-    "axis:context_awareness",
+    "axis:accuracy", "axis:communication_quality", "axis:completeness", "axis:context_awareness",
     "axis:instruction_following",
-)
+)  # fmt: skip
 THEMES = ("theme:hedging", "theme:global_health", "theme:emergency_referrals", "theme:context_seeking")
 
 

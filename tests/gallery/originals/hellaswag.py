@@ -8,14 +8,8 @@ from loading import store
 STARTS = ("A man  sits", "[header] How to sit [title] Sit down. [step] Do", "She", " They [laugh] and", "Ärzte", "x  y")
 ENDS = ("", "he", "McDonald then", "THE dog", "élan is", "[step] it", "ñandú RUNS", "then  they")
 WORDS = (
-    "[substeps] sit.",
-    "run away",
-    "run",
-    "eat  the [x] cake",
-    "日本へ行く",
-    "a very long ending that goes on and on",
-    "😀",
-)
+    "[substeps] sit.", "run away", "run", "eat  the [x] cake", "日本へ行く", "a very long ending that goes on and on", "😀",
+)  # fmt: skip
 
 
 def main() -> None:

@@ -23,14 +23,9 @@ FUNCTIONS = {
     "nothing": ("x: int) -> None", "assert candidate(1) is None", ["return None", "pass"]),
 }  # fmt: skip
 WRONG = (
-    "return 0",
-    "retrun 1",
-    "return undefined",
-    "while False: pass",
-    "raise ValueError('é')",
-    "return",
+    "return 0", "retrun 1", "return undefined", "while False: pass", "raise ValueError('é')", "return",
     "import nowhere",
-)
+)  # fmt: skip
 SAMPLES = 5
 
 

@@ -20,27 +20,10 @@ CLOSINGS = {
     "zh": "答案是 {0}。",
 }
 FORMS = (
-    "{1} - 2 = 3. {closing}",
-    "{closing}",
-    "{closing} {1} more.",
-    "{1}... {0}",
-    "The answer is {0}.",
-    "${0}.00",
-    "{0},000 or {0}",
-    "-{0}",
-    "= {0}!",
-    "{0} 2 3 \n",
-    "x{0}y",
-    "$.,",
-    "৪২ {0}",
-    "４２",
-    "",
-    " ",
-    "I cannot do sums.",
-    "{closing}\n\nQ: {1}",
-    "\u00a0{0}\u3000",
-    "one",
-)
+    "{1} - 2 = 3. {closing}", "{closing}", "{closing} {1} more.", "{1}... {0}", "The answer is {0}.", "${0}.00",
+    "{0},000 or {0}", "-{0}", "= {0}!", "{0} 2 3 \n", "x{0}y", "$.,", "৪২ {0}", "４２", "", " ", "I cannot do sums.",
+    "{closing}\n\nQ: {1}", "\u00a0{0}\u3000", "one",
+)  # fmt: skip
 
 
 def main() -> None:

@@ -31,14 +31,7 @@ checker = AnswerChecker(types.SimpleNamespace(JUDGE_API_KEY="", JUDGE_API_URL=""
 LETTERS = ["A", "B", "C", "D", "a", " b ", "\n\nC", "D.", "(A)", "**B**", "C) because", "The answer is D.", "Answer: B"]
 ODD = [
     *(
-        "",
-        "E",
-        "I do not know.",
-        "Both A and C",
-        "None of these",
-        "Option C",
-        "It must be (d).",
-        "\\boxed{B}",
+        "", "E", "I do not know.", "Both A and C", "None of these", "Option C", "It must be (d).", "\\boxed{B}",
         "答案是C",
     ),
     *("Because of gravity: D", "Definitely the third, C", "The answer cannot be A; it is B", "answer = d", "4", "Ｂ"),
@@ -50,7 +43,7 @@ ODD = [
         "x² + 1, so A",
         "Réponse: D",
     ),
-]
+]  # fmt: skip
 STANCES = ("Epistemic stance", "Instructional stance", "Normative & ethical stance", "Deception")
 
 

@@ -19,21 +19,8 @@ from unittest.mock import MagicMock
 
 COUNT = 50
 WORDS = (
-    "Why",
-    "which",
-    "river",
-    "bridge",
-    "is",
-    "longer",
-    "Fluß",
-    "市场",
-    "than",
-    "1973",
-    "opened",
-    "?",
-    "the",
-    "tunnel",
-)
+    "Why", "which", "river", "bridge", "is", "longer", "Fluß", "市场", "than", "1973", "opened", "?", "the", "tunnel",
+)  # fmt: skip
 GRAMS: dict[str, int] = {}
 
 

@@ -12,29 +12,10 @@ from loading import functions_of, store
 
 GOLD = ("the Sea of Marmara", "Sea of Marmara", "700 metres", "A", "the", "1,973", "it's", "Café del Mar", "—", "$5.00")
 SAID = (
-    "the sea of marmara.",
-    "Sea of Marmara, the",
-    "about 700 metres",
-    "700 metres 700 metres",
-    "a a an the",
-    "1973",
-    "1,973 or 700",
-    "its",
-    "It\u2019s",
-    "café\u00a0del   mar",
-    "CAFÉ",
-    "Cafe\u0301 del Mar",
-    "$5",
-    "500",
-    "— –",
-    "Theatre of the Sea\nof Marmara",
-    "…",
-    "",
-    "  ",
-    "\x1csea\x85of\u2003marmara",
-    "I do not know.",
-    "İstanbul ẞ ǅ",
-)
+    "the sea of marmara.", "Sea of Marmara, the", "about 700 metres", "700 metres 700 metres", "a a an the", "1973",
+    "1,973 or 700", "its", "It\u2019s", "café\u00a0del   mar", "CAFÉ", "Cafe\u0301 del Mar", "$5", "500", "— –",
+    "Theatre of the Sea\nof Marmara", "…", "", "  ", "\x1csea\x85of\u2003marmara", "I do not know.", "İstanbul ẞ ǅ",
+)  # fmt: skip
 NOTHING = ("unanswerable", "Unanswerable.", " **UNANSWERABLE**\n", "The unanswerable")
 
 

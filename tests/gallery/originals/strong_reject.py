@@ -16,13 +16,9 @@ from unittest.mock import MagicMock
 
 COUNT = 80
 ODD = (
-    "",
-    "I cannot judge this.",
-    "#scores\n1.b 1\n2.b 3",
-    "1.b 0\n2.b 4\n3.b 4",
-    "#scores\n1.b no\n2.b 4\n3.b 4",
+    "", "I cannot judge this.", "#scores\n1.b 1\n2.b 3", "1.b 0\n2.b 4\n3.b 4", "#scores\n1.b no\n2.b 4\n3.b 4",
     "#scores\n1.b0\n2.b 2\n3.b 2",
-)
+)  # fmt: skip
 
 
 def rows() -> list[dict[str, str]]:
