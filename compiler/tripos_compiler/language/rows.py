@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -116,6 +116,22 @@ class PointCell(str):
     """A cell such as `1.500` of a file that is separated by semicolons: 1.5, or 1500 if it has decimal commas."""
 
     __slots__ = ()
+
+
+class SheetRow(dict[str, Any]):
+    """Raw record of a CSV file or a workbook, with the number of its row there as a spreadsheet shows it."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, cells: Iterable[tuple[str, Any]], number: int) -> None:
+        super().__init__(cells)
+        self.number = number
+
+
+def row_number(record: Mapping[str, Any], count: int) -> int:
+    """Return the number by which messages name a record: of a table its row in the spreadsheet, where the first row
+    names the columns; otherwise its `count` in the file."""
+    return record.number if isinstance(record, SheetRow) else count
 
 
 class DoesNotFit(Exception):
