@@ -124,7 +124,7 @@ def test_a_comma_in_the_title_of_a_file_with_semicolons_is_named(tmp_path: Path)
     lines = b"History, class 9b;;\n;;\nNo.;Question;Marks\n1;Why, and when?;2,5\n"
     with pytest.raises(DataError, match=r"line 4 of a\.csv has 3 cells, its first line 2") as caught:
         list(delimited_rows(lambda: io.BytesIO(lines), "a.csv"))
-    assert "if `;` part the cells, the first line must name the columns without a `,`" in caught.value.hint
+    assert "if semicolons part the cells, name the columns in the first line without a comma" in caught.value.hint
 
 
 def test_rows_have_the_numbers_of_the_spreadsheet_and_empty_ones_above_the_names_are_skipped(tmp_path: Path) -> None:

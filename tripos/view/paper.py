@@ -94,7 +94,7 @@ def _verdicts(boards: Sequence[Board]) -> Iterator[str]:
     """Yield what the differences of each headline show."""
     for board in boards:
         if verdict := board_verdict(board):
-            yield f"{board.measure.name}{localized(': ')}{'; '.join(map(localized, verdict))}."
+            yield f"{board.named}{localized(': ')}{'; '.join(map(localized, verdict))}."
 
 
 def _warnings(report: Report) -> Iterator[str]:

@@ -139,8 +139,14 @@ class DoesNotFit(Exception):
 
 
 NUMBER_WITH_COMMA = re.compile(r"\s*[-+]?\d[\d.' ]*,\d[\d,]*\s*")
-COMMA_HELP = "write a decimal point and no separators of thousands, in the whole column: `1.500` is read as 1.5"
-"""Help for a cell such as `2,5`. A spreadsheet that writes it may write `1.500` for 1500 beside it."""
+COMMA_HELP = (
+    "write a decimal point and no separators of thousands, in the whole column: `1.500` is read as 1.5; or save the "
+    "sheet as .xlsx, which has numbers as numbers"
+)
+"""Help for a cell such as `2,5`. A spreadsheet that writes it may write `1.500` for 1500 beside it, and takes a `2.5`
+that is typed in for a date."""
+COMMA_IN_WORKBOOK_HELP = "the cell has a text: format the column as a number, and type it again"
+"""Help for a text such as `2,5` in a cell of a workbook."""
 
 
 def has_comma(value: Any) -> bool:

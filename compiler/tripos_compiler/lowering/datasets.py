@@ -19,6 +19,7 @@ from tripos_compiler.language.references import subexpressions
 from tripos_compiler.language.rows import (
     ABSENT,
     COMMA_HELP,
+    COMMA_IN_WORKBOOK_HELP,
     DateCell,
     Misfit,
     PointCell,
@@ -314,7 +315,7 @@ class _Reading:
         exact = _exact(misfit.value)
         long = exact is not None and not -(2**63) < exact < 2**63
         if has_comma(misfit.value) and without_optional(field.type).kind in ("integer", "number"):
-            help_ = COMMA_HELP
+            help_ = COMMA_IN_WORKBOOK_HELP if workbook else COMMA_HELP
         if long and (_is_integer(field) or (_is_text(field) and not workbook)):
             message = f"row {number} of {file.path}: a whole number of `{field.name}` is beyond 64 bits"
             help_ = "put it in quotation marks, and make it `text`: the largest whole number is 9223372036854775807"

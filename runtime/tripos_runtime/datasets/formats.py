@@ -299,6 +299,14 @@ OTHERS = (";", "\t")
 POINT_CELL = re.compile(r"\s*[-+]?[1-9]\d{0,2}\.\d{3}\s*")
 TWICE = 'a quotation mark inside of a cell is written twice, and the cell stands in quotation marks: `"say ""A"""`'
 
+COMMA_ABOVE_HELP = {
+    ";": "if semicolons part the cells, name the columns in the first line without a comma; otherwise put a text with "
+    "a comma in quotation marks",
+    "\t": "if tabs part the cells, name the columns in the first line without a comma; otherwise put a text with a "
+    "comma in quotation marks",
+}
+"""The help for a file with a comma in its first line, such as in a title, and more of another separator there."""
+
 Opened = Callable[[], IO[bytes]]
 """A function that opens the file at its beginning."""
 
@@ -396,9 +404,8 @@ def _too_long(shown: str, line: int, columns: int, cells: int, separator: str, o
     message = f"line {line} of {shown} has {cells} cells, its first line {columns}"
     help_ = f"put a text that has a {named} in it in quotation marks, or name the column"
     other = max(OTHERS, key=lambda each: _columns(opened, each))
-    if _columns(opened, other) > columns:  # such as a title with a comma, or a name, in a file with semicolons
-        with_other = "tabs" if other == "\t" else f"`{other}`"
-        help_ = f"if {with_other} part the cells, the first line must name the columns without a {named}; else {help_}"
+    if separator == "," and _columns(opened, other) > columns:
+        help_ = COMMA_ABOVE_HELP[other]
     return DataError(message, help_)
 
 
