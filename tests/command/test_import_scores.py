@@ -174,17 +174,17 @@ def test_rows_that_do_not_fit_are_named_and_then_nothing_is_imported(graded: Pat
     done = take(tripos, write(graded / "long.csv", [*LONG, *bad]), "--rejected", "rejected.jsonl")
     assert done.code == 1
     assert done.err.splitlines()[:7] == [
-        "row 4: metric `CLAER`: no such metric; did you mean `CLEAR`?",
-        "row 5: value `11`: not in 1..10",
-        "row 6: value `very`: not a number",
-        "row 7: metric `RIGHT`: not graded in scenario `words`",
-        "row 8: question `2+2`: no item of the benchmark has this",
-        "row 9: scenario `summs`: no such scenario; did you mean `sums`?",
+        "row 5: metric `CLAER`: no such metric; did you mean `CLEAR`?",
+        "row 6: value `11`: not in 1..10",
+        "row 7: value `very`: not a number",
+        "row 8: metric `RIGHT`: not graded in scenario `words`",
+        "row 9: question `2+2`: no item of the benchmark has this",
+        "row 10: scenario `summs`: no such scenario; did you mean `sums`?",
         "error[S0503]: 6 of 9 rows do not fit, so no score was imported",
     ]
     assert parts() == before
     rejected = [json.loads(line) for line in (graded / "rejected.jsonl").read_text("utf-8").splitlines()]
-    assert [each["row"] for each in rejected] == [4, 5, 6, 7, 8, 9]
+    assert [each["row"] for each in rejected] == [5, 6, 7, 8, 9, 10]
     assert rejected[1]["record"]["score"] == "11"
 
 
@@ -193,7 +193,7 @@ def test_the_first_rejected_rows_are_shown_and_a_reason_that_many_share_once(gra
     assert len([line for line in done.err.splitlines() if line.startswith("row ")]) == 20
     assert "and 10 more: `--rejected FILE` writes all" in done.err
     done = take(tripos, write(graded / "long.csv", [*LONG, *[{**LONG[0], "score": "11"}] * 30]))
-    assert done.err.splitlines()[0] == "row 4 and 29 more: value `11`: not in 1..10"
+    assert done.err.splitlines()[0] == "row 5 and 29 more: value `11`: not in 1..10"
     assert not [line for line in done.err.splitlines()[1:] if line.startswith("row ")]
 
 
@@ -431,8 +431,8 @@ def test_the_words_of_a_mapping_count_in_every_layout(
     assert [score[-1] for score in scores()] == [5.0, 4.0]
 
 
-TWICE = "row 2: CLEAR `6`: row 1 gives the same evaluator's score of it as 7"
-COMMA = "row 1: Clarity `3,5`: not a number: write a decimal point"
+TWICE = "row 3: CLEAR `6`: row 2 gives the same evaluator's score of it as 7"
+COMMA = "row 2: Clarity `3,5`: not a number: write a decimal point"
 
 
 @pytest.mark.parametrize(

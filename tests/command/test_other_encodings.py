@@ -127,7 +127,7 @@ def test_a_number_in_a_text_of_a_workbook_is_refused_with_what_it_lost(code: flo
     workbook("007", code)
     done = tripos("check", "quiz.tripos")
     assert done.code == 2
-    assert "row 2 of items.xlsx" in done.err
+    assert "row 3 of items.xlsx" in done.err
     assert "format the column as text and type it again: else `007` is kept as 7" in flat(done.err)
 
 
@@ -136,7 +136,7 @@ def test_a_date_in_a_text_of_a_workbook_is_warned_of_once_with_the_number_of_row
     done = tripos("check", "quiz.tripos")
     assert done.code == 0
     assert done.err.count("warning[W0310]") == 1
-    assert "rows 1 and 1 more of items.xlsx: a date stands in the text `code`" in flat(done.err)
+    assert "rows 2 and 1 more of items.xlsx: a date stands in the text `code`" in flat(done.err)
     assert tripos("check", "quiz.tripos", "--deny", "W0310").code == 2
 
 
@@ -185,4 +185,4 @@ def test_numbers_between_semicolons_that_are_two_numbers_are_refused(
     assert done.err.count("error[E0305]") == refused, done.err
     if refused:
         cell = next(cell for cell in cells if cell in unclear)
-        assert f"row {cells.index(cell) + 1} of a.csv: `{cell}` may be {float(cell):g} or " in done.err
+        assert f"row {cells.index(cell) + 2} of a.csv: `{cell}` may be {float(cell):g} or " in done.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sqlite3
 import unicodedata
 from collections.abc import Iterator
@@ -382,10 +383,26 @@ def test_answers_have_their_names_in_many_languages_and_forms() -> None:
 
 def test_a_source_without_an_answer_says_so(tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for column, told in (("frage", "no column looks like an answer: write `secret`"), ("Lösung", "`Lösung`")):
+    for column, told in (
+        ("frage", "no column looks like an answer: write `secret`"),
+        ("Lösung", "`Lösung`"),
+        ("Erwartungshorizont", "`Erwartungshorizont`"),
+        ("Marking notes", "`Marking_notes`"),
+        ("评分标准", "`评分标准`"),
+    ):
         Path("rows.csv").write_text(f"text,{column}\na,b\nc,d\n", "utf-8")
         done = tripos("import", "dataset", "rows.csv")
         assert (done.code, told in done.err) == (0, True), done.err
+
+
+def test_numbers_with_a_comma_are_text_with_a_remark(
+    tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rows.csv").write_text("q;weight;page\na;1,5;3\nb;2;4\nc;0,25;9\n", "utf-8")
+    out = tripos("import", "dataset", "rows.csv").out
+    assert re.search(r"weight +text +# numbers with a comma: save the sheet as \.xlsx", out), out
+    assert re.search(r"page +integer\n", out), out
 
 
 def test_a_database_reads_no_other_file(tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:

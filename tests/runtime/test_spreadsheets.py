@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from openpyxl import Workbook
 
+from tripos_compiler.language.rows import row_number
 from tripos_compiler.source.inputs import DataError
+from tripos_runtime.datasets import formats
 from tripos_runtime.datasets.formats import delimited_rows, rows_in
 
 
@@ -101,3 +103,58 @@ def test_what_is_no_workbook_is_said_to_be_none(tmp_path: Path, content: bytes) 
     (tmp_path / "a.xlsx").write_bytes(content)
     with pytest.raises(DataError, match=r"cannot read a\.xlsx"):
         list(rows_in(tmp_path / "a.xlsx", "a.xlsx"))
+
+
+TITLED: list[list[list[Any]]] = [
+    [["History, class 9b", None, None], [None, None, None], ["No.", "Question", "Marks"], [1, "Why?", 2.5]],
+    [["History, class 9b"], ["Question", "Answer"], ["Why?", "Hunger"]],
+    [["Tasks", None, "About"], ["No.", "Question", "Topic", "Marks"], [1, "Why?", "1789", 2.5]],
+]
+"""Tables under a title, under a title of two columns, and under a second row of merged headings."""
+
+
+@pytest.mark.parametrize("lines", TITLED, ids=["title", "title of two columns", "merged headings"])
+def test_a_title_above_the_names_of_the_columns_is_refused(tmp_path: Path, lines: list[list[Any]]) -> None:
+    wide = max(map(len, lines))
+    text = "\n".join(
+        ";".join("" if cell is None else str(cell) for cell in [*line, *[None] * (wide - len(line))]) for line in lines
+    )
+    for refused in (
+        lambda: read(book_of(scores=lines), tmp_path),
+        lambda: list(delimited_rows(lambda: io.BytesIO(text.replace(", ", " ").encode()), "a.csv")),
+    ):
+        with pytest.raises(
+            DataError, match=r"row \d of a\.(xlsx|csv) has \d cells, and row 1 names \d of them"
+        ) as caught:
+            refused()
+        assert "delete what stands above the names of the columns" in caught.value.hint
+
+
+def test_an_index_without_a_name_and_asides_are_no_title(tmp_path: Path) -> None:
+    assert read(book_of(scores=[[None, "q"], [0, "a"]]), tmp_path) == [{"q": "a"}]
+    assert read(book_of(scores=[["q", "n"], ["a", 1, "an aside"]]), tmp_path) == [{"q": "a", "n": 1}]
+    assert list(delimited_rows(lambda: io.BytesIO(b",q\n0,a\n"), "a.csv")) == [{"": "0", "q": "a"}]
+
+
+def test_a_comma_in_the_title_of_a_file_with_semicolons_is_named(tmp_path: Path) -> None:
+    lines = b"History, class 9b;;\n;;\nNo.;Question;Marks\n1;Why, and when?;2,5\n"
+    with pytest.raises(DataError, match=r"line 4 of a\.csv has 3 cells, its first line 2") as caught:
+        list(delimited_rows(lambda: io.BytesIO(lines), "a.csv"))
+    assert "if semicolons part the cells, name the columns in the first line without a comma" in caught.value.hint
+
+
+def test_rows_have_the_numbers_of_the_spreadsheet_and_empty_ones_above_the_names_are_skipped(tmp_path: Path) -> None:
+    lines = [[None, None], ["q", "n"], ["a", 1], [None, None], ["two\nlines", 2], ["c", 3]]
+    rows = read(book_of(scores=lines), tmp_path)
+    assert [(row["q"], row_number(row, 0)) for row in rows] == [("a", 3), ("two\nlines", 5), ("c", 6)]
+    for empty in (b"", b";"):
+        content = empty + b"\nq;n\na;1\n" + empty + b'\n"two\nlines";2\nc;3\n'
+        rows = list(delimited_rows(lambda content=content: io.BytesIO(content), "a.csv"))
+        assert [(row["q"], row_number(row, 0)) for row in rows] == [("a", 3), ("two\nlines", 5), ("c", 6)]
+    assert row_number({"q": "a"}, 7) == 7
+
+
+def test_a_row_far_below_an_empty_beginning_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formats, "MOST_ROWS", 5)
+    with pytest.raises(DataError, match=r"a\.xlsx has a row 6, and a sheet has at most 5"):
+        read(book_of(scores=[*[[None]] * 6, ["q"], ["a"]]), tmp_path)

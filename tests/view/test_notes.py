@@ -377,7 +377,7 @@ def test_a_note_on_a_reply_that_was_replaced_says_so(
     view = noted_view(tmp_path / "made")
     (shown_note,) = json.loads(view.json(f"runs/{run_of(view)}/notes.json") or b"")["notes"]
     assert shown_note["outdated"] is True
-    assert "is flagged so" in tripos("annotate", "--name", "ben", "--flagged", "any").err
+    assert "has a flag" in tripos("annotate", "--name", "ben", "--flagged", "any").err
 
 
 def lines_of(replies: list[Row], **other: Any) -> Iterator[str]:

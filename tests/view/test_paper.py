@@ -114,6 +114,29 @@ def test_a_report_as_pdf_goes_with_json_and_not_with_a_table(ran: Path, tripos: 
     assert "S0102" in tripos("report", "--pdf", "nowhere/report.pdf").err
 
 
+TITLES = """\
+benchmark quiz "1.0.0" { languages de, headline note }
+role candidate compared
+axis topic { bread, rain, snow, rice, wind, hail, corn, ice }
+scenario s {
+  context topic
+  ask reply by candidate { prompt "{{ topic }}?" }
+  score note = words(reply.text) > 3
+}
+measure note de "Durchschnittsnote" = mean(note)
+"""
+
+
+def test_the_sentences_of_a_pdf_have_the_titles_of_the_readers_language(
+    tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("quiz.tripos").write_text(TITLES, "utf-8")
+    assert tripos("run", "quiz.tripos", "--model", "mock/careful,mock/careless").code == 0
+    assert tripos("report", "--pdf", "report.pdf", "--language", "de").code == 0
+    assert "Durchschnittsnote(note):nodifference" in text_of(Path("report.pdf").read_bytes())
+
+
 MARKUP = st.text(st.sampled_from("abc#$*_`@<>\\[]{}/=-+~\"'();:.,0123%&^|é²≤"), min_size=1, max_size=30)
 COMMANDS = st.sampled_from(["#panic()", "$x$", "*b*", "\\u{41}", '#include "a"', "= a", "// a", "@a", "<a>", "`a`"])
 

@@ -145,18 +145,24 @@ async def check_rules(page: Page, name: str) -> None:
     assert not broken, f"{name}: {broken}"
 
 
+OVERFULL = """[...document.querySelectorAll('.list td, .filters label')]
+  .filter(each => each.scrollWidth > each.clientWidth + 1).map(each => each.dataset.label ?? each.innerText)"""
+"""The cells of tables, with their labels on a phone, and the filters whose text runs over their edge."""
+
+
 def test_every_page_draws_and_breaks_no_rule(view: ViewFiles) -> None:
     run = run_of(view)
 
     async def go(page: Page) -> None:
         async with TestServer(make_app(view, TOKEN)) as server:
             for name, path in paths_of(run).items():
-                for width, dark, language in ((1200, False, "en"), (390, True, "zh")):
+                for width, dark, language in ((1200, False, "en"), (390, True, "zh"), (390, False, "en")):
                     await page.open(f"{server.make_url(f'/{TOKEN}/')}?lang={language}#/{path}", width=width, dark=dark)
                     said = await page.evaluate("document.querySelector('#content').innerText")
                     assert "undefined" not in said and "NaN" not in said and "[object" not in said, (name, said)
                     sideways = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
                     assert sideways <= 0, (name, width, sideways)
+                    assert await page.evaluate(OVERFULL) == [], (name, width, language)
                     assert language == "en" or not ENGLISH.search(said), (name, ENGLISH.search(said))
                     await check_rules(page, f"{name} {width}")
                     if PICTURES:
@@ -241,6 +247,23 @@ GRID = """[...document.querySelectorAll('.grid-body > [role=row]')].map(row => [
   row.querySelector('.apart')?.innerText.match(/[\\d.]+/)?.[0] ?? '-1', row.querySelector('.grid-item .excerpt, .message')?.innerText,
   [...row.querySelectorAll('.grid-cell')].map(cell => cell.querySelector('.score').innerText)])"""
 FOCUSED = "Number(document.querySelector('.focused .score')?.hash.match(/sample\\/(\\d+)/)[1])"
+
+
+def test_a_filter_of_a_long_name_stays_in_its_box(view: ViewFiles, tmp_path: Path) -> None:
+    run = run_of(view)
+    path = tmp_path / "report.html"
+    path.write_text(write_report(view, run), "utf-8")
+
+    async def go(page: Page) -> None:
+        for width in (1200, 390):
+            await page.open(f"{path.as_uri()}#/run/{run}/samples", width=width)
+            await page.evaluate(
+                "document.querySelector('.filters .check span').textContent = 'mock/replies:' + 'a'.repeat(70)"
+            )
+            await page.evaluate("document.querySelectorAll('.filters details').forEach(each => each.open = true)")
+            assert await page.evaluate(OVERFULL) == [], width
+
+    shown(go)
 
 
 def test_the_grid_has_each_item_with_the_replies_of_all_models(view: ViewFiles, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import Command
@@ -262,3 +263,40 @@ def test_items_are_called_by_the_ids_that_their_file_has(
     given = next(each["given_id"] for each in items if each["item_id"] == reply["item_id"])
     name = reply["item_id"] if given is None else f"{given} ({reply['item_id']})"
     assert f"item        {name} of item" in tripos("why", reply["sample_id"]).out
+
+
+NOTES = """\
+benchmark history "1.0.0" { languages en }
+role candidate compared
+dataset item from "items.csv" { Nr integer, question text, notes text secret }
+dataset key from "items.csv" { Nr integer, notes text secret }
+scenario essays {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  score short = words(reply.text) < 20
+}
+scenario keys {
+  over key
+  ask reply by candidate { prompt "Say anything." }
+  score known = reply.text == key.notes
+}
+"""
+
+
+def test_an_item_is_shown_by_its_number_and_what_it_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("history.tripos").write_text(NOTES, "utf-8")
+    lines = [f"{number},Why  {number}?,These are the longer notes on {number}." for number in (1, 2)]
+    Path("items.csv").write_text("\n".join(["Nr,question,notes", *lines]), "utf-8")
+    assert tripos("run", "history.tripos", "--model", "mock/careful").code == 0
+    items = json.loads(tripos("report", "--items", "--json").out)["items"]
+    told = {(each["scenario"], each["given_id"], each["text"]) for each in items}
+    assert told == {
+        *(("essays", str(number), f"Why {number}?") for number in (1, 2)),
+        *(("keys", str(number), f"These are the longer notes on {number}.") for number in (1, 2)),
+    }
+    assert tripos("view", "--to", "site").code == 0
+    [table] = Path("site").rglob("items.parquet")
+    assert set(pq.read_table(table, columns=["excerpt"])["excerpt"].to_pylist()) == {text for *_, text in told}

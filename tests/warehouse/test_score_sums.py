@@ -64,7 +64,7 @@ def told(store: Store, *, sums: bool, reports: bool = True) -> tuple[list[Any], 
         (store.root / "cache" / "views.json").unlink(missing_ok=True)
         with mock.patch.object(views, "LARGE_BYTES", least), connect_run(store, run.run_id, sums=sums)[0] as connection:
             shown = report(connection, get_plan(connection, run), run).to_json()
-            items = analysed_items(connection, run.benchmark)
+            items = analysed_items(connection, get_plan(connection, run))
         rows += [shown, *sorted(map(asdict, items), key=_place)]
     return [asdict(board) for board in boards], rows
 

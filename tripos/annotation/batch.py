@@ -7,6 +7,7 @@ The sheet and the page know rows only by opaque names. Grades are accepted all t
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -346,7 +347,10 @@ def read_value(mark: RequestedGrade, value: Any) -> float | str:
 
     >>> mark = RequestedGrade("CLEAR", "CLEAR", "", 1, 5, True)
     >>> read_value(mark, " ４ "), read_value(mark, 7), read_value(mark, "good")
-    (4.0, '7 is not on the scale: a whole number from 1 to 5', '`good` is no number')
+    (4.0, '7 is not on the scale: a whole number from 1 to 5', '`good` is not on the scale: a whole number from 1 to 5')
+    >>> half = RequestedGrade("CLEAR", "CLEAR", "", 1, 5, False)
+    >>> read_value(half, "4,5"), read_value(half, "4.5"), read_value(half, "1,500")
+    (4.5, 4.5, '`1,500` is not on the scale: a number from 1 to 5')
     >>> kind = RequestedGrade("kind", "verdict", "", 1, 2, True, (("RIGHT", None), ("WRONG", None)))
     >>> read_value(kind, " wrong "), read_value(kind, 1), read_value(kind, "maybe")
     (2.0, 1.0, '`maybe` is not on the scale: RIGHT, WRONG, or 1 to 2')
@@ -365,17 +369,24 @@ def read_value(mark: RequestedGrade, value: Any) -> float | str:
         is_nested = isinstance(value, list | dict)  # perhaps too deep to be printed
         text = " ".join((type(value).__name__ if is_nested else str(value)).split())
         text = f"`{text if len(text) <= 40 else text[:39] + '…'}`"
-        return f"{text} is not on the scale: {mark.scale}" if mark.choices else f"{text} is no number"
+        return f"{text} is not on the scale: {mark.scale}"
     if not mark.allows(number):
         return f"{cell_text(number)} is not on the scale: {mark.scale}"
     return number
 
 
+DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d{1,2}")
+"""A number with a comma that cannot part thousands."""
+
+
 def _as_number(text: str) -> float | None:
     if "_" in text:  # Python reads `1_0` as 10
         return None
+    plain = unicodedata.normalize("NFKC", text).strip()
+    if DECIMAL_COMMA.fullmatch(plain):
+        plain = plain.replace(",", ".")
     try:
-        return float(unicodedata.normalize("NFKC", text).strip())
+        return float(plain)
     except ValueError:
         return None
 

@@ -174,7 +174,7 @@ def _flagged(flag: str | None, desk: AssignmentDesk) -> frozenset[str] | None:
         return None
     found = flagged_replies(desk.connection, desk.run.benchmark, FLAGS if flag == "any" else [flag])
     if not found:
-        fault = f"no reply of run `{desk.run.run_id}` is flagged so"
+        fault = f"no reply of run `{desk.run.run_id}` has {'a flag' if flag == 'any' else f'the flag `{flag}`'}"
         raise TriposError("S0707", fault, "flag replies on the page of results: `tripos view`")
     return found
 
@@ -251,7 +251,7 @@ def _serve(hand: Assignment, path: Path, context: Context) -> list[str]:
     return [
         f"\n{done} of {counted(len(hand.batch.rows), 'reply', 'replies')} graded, kept in {path}",
         *([] if is_done else ["the same command goes on with it"]),
-        f"take it back: {_import_command(path, context.options)}{unfinished}",
+        f"import the grades: {_import_command(path, context.options)}{unfinished}",
     ]
 
 

@@ -193,7 +193,7 @@ def _items(store: Store, report: Report) -> Sequence[AnalysedItem]:
     """Return the items behind a report, restricted to its rows."""
     connection, _ = connect_run(store, report.run.run_id, report.plan, report.only, sums=True)
     with connection:
-        return analysed_items(connection, report.run.benchmark)
+        return analysed_items(connection, report.plan)
 
 
 def _best_values(store: Store, report: Report) -> frozenset[BestValue]:

@@ -30,7 +30,7 @@ from tripos.source_files import SourceFolder
 from tripos_compiler.diagnostics.diagnostic import suggest
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.errors import TriposError
-from tripos_compiler.language.rows import read_turns
+from tripos_compiler.language.rows import has_comma, read_turns
 from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.source.inputs import DataError
 from tripos_runtime.datasets.data_files import HUB
@@ -440,20 +440,22 @@ def _type_of_contents(held: list[Any]) -> str:
     return kind if kind in SUFFIXES else "json"
 
 
-# Words for right answers in column names
+# Words for right answers, and for notes on how to mark them, in column names
 WORDS_OF_PARTS = {
     "English": "answer answers *answer *answers ans answerkey solution solutions gold golds golden reference "
     "references label labels *label *labels target targets truth groundtruth key correct explanation explanations "
-    "rationale rationales expected",
+    "rationale rationales expected mark_scheme marking_scheme markscheme marking_notes marking_guide* grading_notes "
+    "grading_guide* scoring_guide* rubric rubrics",
     "German": "antwort* *antwort *antworten losung* *losung *losungen loesung* *loesung *loesungen richtig* korrekt* "
-    "erklarung* erklaerung* begrundung* begruendung*",
-    "French": "reponse* corrige corriges correction solution* explication* justification*",
-    "Spanish": "respuesta* solucion* correct* explicacion* clave",
-    "Portuguese": "resposta* solucao solucoes gabarito* correto* correta* explicacao chave",
-    "Italian": "risposta risposte soluzion* corrett* spiegazion*",
+    "erklarung* erklaerung* begrundung* begruendung* erwartungshorizont* erwartung erwartungen bewertungshinweis* "
+    "bewertungsraster* bewertungskriteri* korrekturhinweis*",
+    "French": "reponse* corrige corriges correction solution* explication* justification* bareme*",
+    "Spanish": "respuesta* solucion* correct* explicacion* clave rubrica* pauta*",
+    "Portuguese": "resposta* solucao solucoes gabarito* correto* correta* explicacao chave rubrica*",
+    "Italian": "risposta risposte soluzion* corrett* spiegazion* rubrica*",
     "Catalan": "resposta respostes solucio*",
     "Romanian": "raspuns* solutie solutii rezolvar* corect*",
-    "Dutch": "antwoord* *antwoord oplossing* juist* uitleg uitwerking*",
+    "Dutch": "antwoord* *antwoord oplossing* juist* uitleg uitwerking* correctievoorschrift* beoordelingsmodel*",
     "Swedish": "svar svaret svaren facit losning* ratt",
     "Danish": "svar svaret svarene losning* rigtig* facit",
     "Norwegian": "svar svaret svarene losning* riktig* fasit",
@@ -498,9 +500,10 @@ WORDS_OF_PARTS = {
 }
 """Words that match a whole part of a name, by language, without accents."""
 ANYWHERE = {
-    "Chinese": "答案 解答 解析 正确 正確 回答 参考答 標準答 标准答 题解",
-    "Japanese": "答え 解答 正解 回答 模範解 解説 こたえ",
-    "Korean": "정답 해답 답안 답변 모범답 해설 풀이",
+    "Chinese": "答案 解答 解析 正确 正確 回答 参考答 標準答 标准答 题解 "
+    "评分标准 評分標準 评分细则 评分要点 阅卷 得分点 采分点",
+    "Japanese": "答え 解答 正解 回答 模範解 解説 こたえ 採点基準",
+    "Korean": "정답 해답 답안 답변 모범답 해설 풀이 채점기준",
     "Arabic": "اجاب جواب الحل حلول صحيح تفسير",
     "Persian": "پاسخ جواب راه_حل درست",
     "Urdu": "جواب حل",
@@ -528,10 +531,12 @@ PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", 
 
 
 def is_answer_name(column: str) -> bool:
-    """Return true if a column name contains a word for a right answer.
+    """Return true if a column name contains a word for a right answer, or for notes on how to mark one.
 
     >>> [is_answer_name(name) for name in ("correct_answer_2", "goldLabel", "Musterlösung", "RÉPONSE", "câu trả lời")]
     [True, True, True, True, True]
+    >>> [is_answer_name(name) for name in ("Erwartungshorizont", "Marking notes", "Barème", "评分标准")]
+    [True, True, True, True]
     >>> [is_answer_name(name) for name in ("question", "answered_by", "keyword", "Lesezeit", "问题")]
     [False, False, False, False, False]
     """
@@ -751,7 +756,7 @@ def _field(
     elif type_.rstrip("?") == "text" and all(str(each) in names and LETTER.fullmatch(str(each)) for each in held):
         type_ = choice([letter for letter in letters(10) if letter in names]) + optional
     elif type_.rstrip("?") == "text" and not secret:
-        remark = _several(held)
+        remark = _several(held) or _with_commas(held)
     return ProposedField(column, name, type_, secret, remark=remark)
 
 
@@ -836,6 +841,13 @@ def _several(held: Sequence[str]) -> str:
         together = {part for cell in cells if len(cell) > 1 for part in cell}
         if together and len(counts) <= MOST_NAMES and all(counts[part] > 1 for part in together):
             return localized(f"several answers in a cell: `split(…, {_quoted(mark)})` gives the list")
+    return ""
+
+
+def _with_commas(held: Sequence[str]) -> str:
+    """Return a remark if all cells are whole numbers or numbers with a comma, or an empty text."""
+    if all(has_comma(each) or each.strip().isdecimal() for each in held) and any(map(has_comma, held)):
+        return localized("numbers with a comma: save the sheet as .xlsx, which has them as numbers")
     return ""
 
 

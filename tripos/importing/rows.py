@@ -1,7 +1,7 @@
 """Rows of an imported file: the mapping of their columns, rejected rows, and the item that each row belongs to.
 
-Rows are numbered from 1 as in the file. An item is found by its id, by its position in the scenario, or by the values
-of its fields.
+Rows are numbered as people see them in the file: from 1, and in a spreadsheet from 2, below the names of the columns.
+An item is found by its id, by its position in the scenario, or by the values of its fields.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tripos.terminal import escape_controls, show_message
 from tripos_compiler.diagnostics.diagnostic import nearest, suggest
 from tripos_compiler.errors import ExitCode, TriposError
 from tripos_compiler.language.exact_values import load_json
-from tripos_compiler.language.rows import DoesNotFit, read_value
+from tripos_compiler.language.rows import DoesNotFit, read_value, row_number
 from tripos_compiler.plan import Axis, DataField, Plan, Scenario, canonical
 from tripos_compiler.source.inputs import DataError, ResolvedFile
 from tripos_runtime.datasets.data_files import DataFolders
@@ -267,7 +267,8 @@ def read_table(source: str, told: ColumnMap, trust: Trust = TRUSTED, *, outside:
 
 
 def _records(reader: DataFolders, file: ResolvedFile, told: ColumnMap) -> Iterator[FileRow]:
-    for number, row in enumerate(reader.rows(file), 1):
+    for count, row in enumerate(reader.rows(file), 1):
+        number = row_number(row, count)
         said = {**file.captures, **row}
         if told.list_column is None:
             yield FileRow(file.path, number, None, said, told)

@@ -696,8 +696,8 @@ class ViewFiles:
         }
 
     def _items(self, run: str, state: str) -> dict[str, Any]:
-        connection, record, *_ = self._opened(run, state, self._slow)
-        return {"state": state, **items_json(analysed_items(connection, record.benchmark), KEPT)}
+        opened = self._opened(run, state, self._slow)
+        return {"state": state, **items_json(analysed_items(opened.connection, opened.plan), KEPT)}
 
     def _confusion(self, run: str, state: str) -> dict[str, Any]:
         opened = self._opened(run, state, self._slow)

@@ -37,7 +37,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.views.benchmark_views import axis_columns, counts_in_figures
 from tripos_warehouse.views.dimensions import LANGUAGE, arm_columns
-from tripos_warehouse.views.given_ids import given_id_sql
+from tripos_warehouse.views.given_ids import excerpt_sql, given_id_sql
 from tripos_warehouse.views.notes import OUTDATED
 
 MARKS_GROUP_ROWS = 65_536
@@ -238,6 +238,7 @@ class RunTables:
         self._metrics = list(metric_ranks(plan))
         self._order = f"list_position({sql.texts(self._metrics)}::varchar[], metric::varchar)"
         self._given_id = given_id_sql(connection, self._schema)
+        self._excerpt = excerpt_sql(plan)
         self._steps = {
             name: place
             for place, name in enumerate(
@@ -433,7 +434,8 @@ class RunTables:
             order by one.n, two.n, row.evaluator, row.comparison_id"""
 
     def _items(self) -> str:
-        return f"""select cast(scenario as varchar) as scenario, item_id, dataset, fields, written_by
+        return f"""select cast(scenario as varchar) as scenario, item_id, dataset, fields, {self._excerpt} as excerpt,
+              written_by
             from {self._schema}.items order by items.scenario, item_id"""
 
 

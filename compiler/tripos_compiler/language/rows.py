@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -118,13 +118,35 @@ class PointCell(str):
     __slots__ = ()
 
 
+class SheetRow(dict[str, Any]):
+    """Raw record of a CSV file or a workbook, with the number of its row there as a spreadsheet shows it."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, cells: Iterable[tuple[str, Any]], number: int) -> None:
+        super().__init__(cells)
+        self.number = number
+
+
+def row_number(record: Mapping[str, Any], count: int) -> int:
+    """Return the number by which messages name a record: of a table its row in the spreadsheet, where the first row
+    names the columns; otherwise its `count` in the file."""
+    return record.number if isinstance(record, SheetRow) else count
+
+
 class DoesNotFit(Exception):
     """A value cannot be read as a type."""
 
 
 NUMBER_WITH_COMMA = re.compile(r"\s*[-+]?\d[\d.' ]*,\d[\d,]*\s*")
-COMMA_HELP = "write a decimal point and no separators of thousands, in the whole column: `1.500` is read as 1.5"
-"""Help for a cell such as `2,5`. A spreadsheet that writes it may write `1.500` for 1500 beside it."""
+COMMA_HELP = (
+    "write a decimal point and no separators of thousands, in the whole column: `1.500` is read as 1.5; or save the "
+    "sheet as .xlsx, which has numbers as numbers"
+)
+"""Help for a cell such as `2,5`. A spreadsheet that writes it may write `1.500` for 1500 beside it, and takes a `2.5`
+that is typed in for a date."""
+COMMA_IN_WORKBOOK_HELP = "the cell has a text: format the column as a number, and type it again"
+"""Help for a text such as `2,5` in a cell of a workbook."""
 
 
 def has_comma(value: Any) -> bool:

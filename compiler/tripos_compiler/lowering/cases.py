@@ -297,7 +297,7 @@ def _count_file_rows(
             if where is not None and not evaluate(where.expr, {**data, **cell, alias.text: row.values}):
                 continue
         except Unavailable as error:
-            message = f"row {row.number} of {row.path}: this condition has no value: {error}"
+            message = f"row {row.shown} of {row.path}: this condition has no value: {error}"
             span = (condition or scenario).span
             program.diagnostics.error("E0301", message, span, help="fix the row, or guard the condition")
             return False
@@ -361,5 +361,5 @@ def _report_disallowed_cell(
 ) -> None:
     span: Span = loaded.spans[axis.name]
     others = ", ".join(f"{name} {cell[name]}" for name in sorted(axes_in_guards(axis)))
-    message = f"row {row.number} of {row.path}: {axis.name} {cell[axis.name]} is not allowed with {others}"
+    message = f"row {row.shown} of {row.path}: {axis.name} {cell[axis.name]} is not allowed with {others}"
     program.diagnostics.error("E0605", message, span, help="fix the row, or the `when` of the axis's group")

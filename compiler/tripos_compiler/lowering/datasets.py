@@ -20,6 +20,7 @@ from tripos_compiler.language.references import subexpressions
 from tripos_compiler.language.rows import (
     ABSENT,
     COMMA_HELP,
+    COMMA_IN_WORKBOOK_HELP,
     DateCell,
     Misfit,
     PointCell,
@@ -28,6 +29,7 @@ from tripos_compiler.language.rows import (
     is_structured,
     item_id,
     read_row,
+    row_number,
 )
 from tripos_compiler.library.media import MediumKind
 from tripos_compiler.library.signature import in_bounds
@@ -146,18 +148,19 @@ class _Reading:
             for number, record in enumerate(self.program.data.rows(file), 1):
                 raw = {**file.captures, **record}
                 count = number
-                if unseen and not self._has_columns(file, number, raw, unseen, had):
+                shown = row_number(record, number)
+                if unseen and not self._has_columns(file, shown, raw, unseen, had):
                     continue
                 self._look_for_parts(raw)
-                self._look_for_dates(raw, number, dates)
-                self._look_for_points(raw, number, points)
+                self._look_for_dates(raw, shown, dates)
+                self._look_for_points(raw, shown, points)
                 before = len(marks)
                 row = read_row(self.columns.dataset, raw, self.program.axes, medium)
                 if isinstance(row, Misfit):
                     bad += 1
                     if bad <= REPORTED_A_FILE:
-                        self._misfit(file, number, row)
-                elif self._repeats(file, number, row, warn=not repeats):
+                        self._misfit(file, shown, row)
+                elif self._repeats(LoadedRow(row, file.path, number, shown), warn=not repeats):
                     repeats.append(number)
                     del marks[before:]
                 else:
@@ -263,17 +266,16 @@ class _Reading:
                 name = data_field.name if isinstance(value, PointCell) else DECIMAL_POINT
                 points.setdefault(name, (number, value.strip()))
 
-    def _repeats(self, file: ResolvedFile, number: int, row: dict[str, Any], warn: bool) -> bool:
+    def _repeats(self, loaded: LoadedRow, warn: bool) -> bool:
         """Return true if a row repeats an earlier one; otherwise keep it."""
-        loaded = LoadedRow(row, file.path, number)
-        earlier = self.paths.setdefault(int(item_id(row), 16), loaded)
+        earlier = self.paths.setdefault(int(item_id(loaded.values), 16), loaded)
         if earlier is loaded:
             self.rows.append(loaded)
             return False
         self.repeated.append(replace(loaded, values=earlier.values))
         if warn:
-            place = f"row {earlier.number}" + ("" if earlier.path == file.path else f" of {earlier.path}")
-            message = f"row {number} of {file.path} says what {place} says"
+            place = f"row {earlier.shown}" + ("" if earlier.path == loaded.path else f" of {earlier.path}")
+            message = f"row {loaded.shown} of {loaded.path} says what {place} says"
             help_ = "repeated rows run once: remove them, or add a distinguishing field"
             self.program.diagnostics.warning("W0309", message, self.columns.where, help=help_)
         return True
@@ -314,7 +316,7 @@ class _Reading:
         exact = _exact(misfit.value)
         long = exact is not None and not -(2**63) < exact < 2**63
         if has_comma(misfit.value) and without_optional(field.type).kind in ("integer", "number"):
-            help_ = COMMA_HELP
+            help_ = COMMA_IN_WORKBOOK_HELP if workbook else COMMA_HELP
         if long and (_is_integer(field) or (_is_text(field) and not workbook)):
             message = f"row {number} of {file.path}: a whole number of `{field.name}` is beyond 64 bits"
             help_ = "put it in quotation marks, and make it `text`: the largest whole number is 9223372036854775807"

@@ -201,7 +201,7 @@ def _warn_kept_out(
     does = f"{'it is' if one else 'they are'} {'left out' if left_out else 'learned'}"
     message = f"{some} {'has' if one else 'have'} a text of `{held}`, {why}: {does}"
     fix = "give other rows, such as another split" if left_out else f"write `holds out {held}` in the export"
-    notes = [f"row {row.number} of {row.path}: “{shorten(text, SHOWN)}”"]
+    notes = [f"row {row.shown} of {row.path}: “{shorten(text, SHOWN)}”"]
     program.diagnostics.warning("W1008", message, program.declared["export"][name].span, help=fix, notes=notes)
 
 
@@ -297,7 +297,7 @@ def _warn(program: Program, source: ExposedRows, hits: Sequence[SameQuestion], w
     name, first = source.loaded.dataset.name, hits[0]
     more = f", and of {len(hits) - 1} more" if len(hits) > 1 else ""
     message = f"`{name}` has the question of row {first.number} of {where}{more}: {source.does}"
-    notes = [f"row {first.row.number} of {first.row.path}: “{shorten(first.question, SHOWN)}”"]
+    notes = [f"row {first.row.shown} of {first.row.path}: “{shorten(first.question, SHOWN)}”"]
     program.diagnostics.warning("W1008", message, span, help=source.fix, notes=notes)
 
 

@@ -179,6 +179,8 @@ class LoadedRow:
     values: dict[str, Any]
     path: str
     number: int
+    shown: int
+    """The number by which messages name the row: `row_number`."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.language.rows import SheetRow, row_number
 from tripos_compiler.library.media import MediumKind, UnfitMedium
 from tripos_compiler.plan import DataFile, Dataset
 from tripos_compiler.source.data_classes import dataclass
@@ -92,8 +93,9 @@ def _joined(file: ResolvedFile, records: Iterator[Record], joined: JoinedFiles, 
         raise DataError(message, "let the names of both agree in what stands in braces")
     rows: dict[Key, tuple[str, Record]] | None = None
     names: tuple[str, ...] = ()
-    matches = number = 0
-    for number, record in enumerate(records, 1):
+    matches = count = 0
+    for count, record in enumerate(records, 1):
+        number = row_number(record, count)
         row = {**file.captures, **record}
         if rows is None:
             names = tuple(sorted(name for name in _captured_names(files) if name in row and name != joined.other))
@@ -106,7 +108,7 @@ def _joined(file: ResolvedFile, records: Iterator[Record], joined: JoinedFiles, 
         matches += other is not None
         where = f"row {number} of {file.path}"
         yield record if other is None else _with_columns(record, other, joined, where, path)
-    if number and not matches:
+    if count and not matches:
         first = files[0].path
         message = f"no row of {first} has in `{joined.other}` what a row of {file.path} has in `{joined.column}`"
         raise DataError(message, f'name the columns that agree: `on "{joined.column}" to "…"`')
@@ -130,11 +132,11 @@ def _by_key(
     by_key: dict[Key, tuple[str, Record]] = {}
     columns = {joined.other, *joined.columns}
     for file in files:
-        for number, record in enumerate(read(file), 1):
+        for count, record in enumerate(read(file), 1):
             row = {**file.captures, **record}
             value = key_text(row.get(joined.other))
             if value is None:
-                message = f"row {number} of {file.path} has no single value in `{joined.other}`"
+                message = f"row {row_number(record, count)} of {file.path} has no single value in `{joined.other}`"
                 raise DataError(message, "name the column by which its rows are found, and give every row a value")
             key = (value, *(key_text(row[name]) for name in names))
             if key in by_key:
@@ -159,7 +161,8 @@ def _with_columns(record: Record, other: Record, joined: JoinedFiles, where: str
         elif name != joined.other and own != other[name] and key_text(own) != key_text(other[name]):
             message = f"{where} has another `{name}` than its row of {path}"
             raise DataError(message, "rename the column in one of the files")
-    return {**record, **added}
+    cells = {**record, **added}
+    return SheetRow(cells.items(), record.number) if isinstance(record, SheetRow) else cells
 
 
 def key_text(value: Any) -> str | None:

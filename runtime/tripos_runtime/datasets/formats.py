@@ -20,6 +20,7 @@ from contextlib import closing, suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import partial
+from itertools import count, islice, zip_longest
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 from uuid import UUID
@@ -29,7 +30,7 @@ import orjson
 
 from tripos_compiler.diagnostics.text_format import encoding_of, to_utf8
 from tripos_compiler.language.exact_values import LONE, InexactJson, check_characters, exact_number, load_json
-from tripos_compiler.language.rows import DateCell, PointCell
+from tripos_compiler.language.rows import DateCell, PointCell, SheetRow
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.inputs import DataError, LocatedText
 from tripos_runtime.datasets.trust import ReadLimits
@@ -153,6 +154,8 @@ SHOWN_COLUMNS = 5
 """The largest number of columns that an error lists."""
 SHOWN = "visible"
 """The state of a sheet that is not hidden."""
+TITLE_HELP = "delete what stands above the names of the columns, such as a title, and give each column a name"
+"""The help for a table whose first row does not name its columns."""
 LONGEST_REASON = 300
 """The largest number of characters quoted from a library's error, which may contain the file itself."""
 RESAVE = "open it in a spreadsheet program, and save it as .xlsx once more"
@@ -161,12 +164,12 @@ RESAVE = "open it in a spreadsheet program, and save it as .xlsx once more"
 
 def workbook_rows(path: Path, shown: str, most: int) -> Iterator[dict[str, Any]]:
     """Yield the rows of a workbook. They are those of its first visible sheet with columns, and of later ones with the
-    same columns in any order; the first row of a sheet names its columns. A visible sheet with most of its columns, but
-    not the same, is an error: its rows would be missing in silence. Empty rows and columns are skipped; an empty cell
-    is `None`, a date its text in ISO 8601, a formula its result. The parts of the workbook may have `most` bytes in
-    total.
+    same columns in any order; the first row of a sheet that has a value names its columns. A visible sheet with most of
+    its columns, but not the same, is an error: its rows would be missing in silence. Empty rows and columns are
+    skipped; an empty cell is `None`, a date its text in ISO 8601, a formula its result. The parts of the workbook may
+    have `most` bytes in total.
 
-    `shown` is the file's name in messages. Raises `DataError`."""
+    `shown` is the file's name in messages. Raises `DataError`, also if the first row is a title."""
     try:
         with ZipFile(path) as parts:  # ZipFile decompresses no more of a part than its declared size
             size = sum(member.file_size for member in parts.infolist())
@@ -195,15 +198,17 @@ def _sheet_rows(file: IO[bytes], same_file: IO[bytes], shown: str) -> Iterator[d
     formulas = load_workbook(same_file, read_only=True)
     first: tuple[str, frozenset[str]] | None = None
     for sheet in values.worksheets:
-        lines = sheet.iter_rows()
-        head = [cell.value for cell in next(lines, ())]
-        names = _names(head, f"{shown}, sheet {sheet.title}") if sheet.sheet_state == SHOWN else []
+        if sheet.sheet_state != SHOWN:
+            continue
+        lines = _numbered(sheet.iter_rows(), shown)
+        above, names = next(((number, names) for number, line in lines if any(names := _texts(line))), (0, []))
+        _check_distinct(names, f"{shown}, sheet {sheet.title}")
         columns = frozenset(filter(None, names))
         if not columns:
             continue
         title, wanted = first = first or (sheet.title, columns)
         if columns == wanted:
-            yield from _rows(lines, formulas[sheet.title], names, shown)
+            yield from _rows(lines, formulas[sheet.title], names, above, shown)
         elif 2 * len(columns & wanted) > len(wanted):
             odd = ", ".join(f"`{name}`" for name in sorted(columns ^ wanted)[:SHOWN_COLUMNS])
             both = f"sheets `{title}` and `{sheet.title}` of {shown}"
@@ -211,14 +216,34 @@ def _sheet_rows(file: IO[bytes], same_file: IO[bytes], shown: str) -> Iterator[d
             raise DataError(message, f"give both the same columns, or hide `{sheet.title}` if it is another table")
 
 
-def _names(line: Sequence[Any], where: str) -> list[str]:
-    """Return the names of the columns; a column without a name has an empty one. Raises `DataError` if a name is
-    repeated."""
-    names = ["" if value is None else str(_json_value(value)).strip() for value in line]
-    while names and not names[-1]:
-        names.pop()
-    _check_distinct(names, where)
-    return names
+def _numbered(
+    lines: Iterable[Sequence[Cell | MergedCell]], shown: str
+) -> Iterator[tuple[int, Sequence[Cell | MergedCell]]]:
+    """Yield the rows of a sheet with their numbers. Raises `DataError` if there are more than a sheet can have."""
+    for number, line in enumerate(lines, 1):
+        if number > MOST_ROWS:  # a row states its own number; openpyxl fills in the rows before it
+            raise DataError(f"{shown} has a row {number:,}, and a sheet has at most {MOST_ROWS:,}", RESAVE)
+        yield number, line
+
+
+def _texts(line: Sequence[Cell | MergedCell]) -> list[str]:
+    """Return the texts of a row up to its last value; an empty cell has an empty one."""
+    texts = ["" if cell.value is None else str(_json_value(cell.value)).strip() for cell in line]
+    while texts and not texts[-1]:
+        texts.pop()
+    return texts
+
+
+def _check_head(names: Sequence[str], above: int, cells: Sequence[str], number: int, shown: str) -> None:
+    """Raise `DataError` if the row `above`, which should name the columns, is a title: the next row with values has as
+    many cells behind the first name that have no name, or more, as there are names. The cells of an index, as pandas
+    writes it, lie before the first name."""
+    named = [index for index, name in enumerate(names) if name]
+    filled = [index for index, cell in enumerate(cells) if cell]
+    nameless = [index for index in filled if index > min(named, default=-1) and index not in named]
+    if nameless and len(nameless) >= len(named):
+        message = f"row {number} of {shown} has {len(filled)} cells, and row {above} names {len(named)} of them"
+        raise DataError(message, TITLE_HELP)
 
 
 def _check_distinct(names: Sequence[str], where: str) -> None:
@@ -229,15 +254,21 @@ def _check_distinct(names: Sequence[str], where: str) -> None:
 
 
 def _rows(
-    lines: Iterator[Sequence[Cell | MergedCell]], formulas: Worksheet, names: Sequence[str], shown: str
+    lines: Iterator[tuple[int, Sequence[Cell | MergedCell]]],
+    formulas: Worksheet,
+    names: Sequence[str],
+    above: int,
+    shown: str,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a sheet whose first row has been read. `lines` have the results of formulas, `formulas` is the
-    same sheet with the formulas."""
-    formula_lines = formulas.iter_rows(min_row=2, values_only=True)
-    for number, (line, formula_line) in enumerate(zip(lines, formula_lines, strict=False), 2):
-        if number > MOST_ROWS:  # a row states its own number; openpyxl fills in the rows before it
-            raise DataError(f"{shown} has a row {number:,}, and a sheet has at most {MOST_ROWS:,}", RESAVE)
-        row: dict[str, Any] = {}
+    """Yield the rows of a sheet below the row `above`, which names the columns. `lines` have the results of formulas,
+    each with its number; `formulas` is the same sheet with the formulas."""
+    formula_lines = formulas.iter_rows(min_row=above + 1, values_only=True)
+    first = True
+    for (number, line), formula_line in zip(lines, formula_lines, strict=False):
+        if first and any(cells := _texts(line)):
+            _check_head(names, above, cells, number, shown)
+            first = False
+        row = SheetRow((), number)
         for index, name in enumerate(names):
             value = line[index].value if index < len(line) else None
             if name and value is not None and line[index].data_type == ERROR_CELL:
@@ -283,6 +314,14 @@ OTHERS = (";", "\t")
 POINT_CELL = re.compile(r"\s*[-+]?[1-9]\d{0,2}\.\d{3}\s*")
 TWICE = 'a quotation mark inside of a cell is written twice, and the cell stands in quotation marks: `"say ""A"""`'
 
+COMMA_ABOVE_HELP = {
+    ";": "if semicolons part the cells, name the columns in the first line without a comma; otherwise put a text with "
+    "a comma in quotation marks",
+    "\t": "if tabs part the cells, name the columns in the first line without a comma; otherwise put a text with a "
+    "comma in quotation marks",
+}
+"""The help for a file with a comma in its first line, such as in a title, and more of another separator there."""
+
 Opened = Callable[[], IO[bytes]]
 """A function that opens the file at its beginning."""
 
@@ -293,9 +332,9 @@ def delimited_rows(
     """Yield the records of a file whose first line names the columns; without a `delimiter` it is detected from that
     line.
 
-    An empty cell, or one missing in a short row, is None; a row of empty cells is skipped. A row with more cells than
-    columns is refused, since the surplus may be the end of a text with a comma. A line may have `most` characters.
-    Raises `DataError`, and the errors of reading a damaged file.
+    An empty cell, or one missing in a short row, is None; a row of empty cells is skipped, also above the names. A row
+    with more cells than columns is refused, since the surplus may be the end of a text with a comma. A line may have
+    `most` characters. Raises `DataError`, also if the first line is a title, and the errors of reading a damaged file.
 
     >>> list(delimited_rows(lambda: io.BytesIO(b"name;marks\\nAnna;1,5\\n"), "a.csv"))
     [{'name': 'Anna', 'marks': '1,5'}]
@@ -303,24 +342,33 @@ def delimited_rows(
     csv.field_size_limit(min(LONGEST_CELL, most))
     separator = delimiter or _delimiter(opened)
     with closing(_text(opened)) as file:
-        reader = csv.DictReader(_lines(file, shown, most), strict=True, delimiter=separator)
-        begin, first = 1, True
-        while True:
-            try:
-                begin = reader.line_num + 1 if reader.fieldnames else 1
-                row = next(reader, None)
-            except csv.Error as error:
-                raise _misquoted(shown, begin, error) from error
+        rows = _filled_rows(csv.reader(_lines(file, shown, most), strict=True, delimiter=separator), shown)
+        above, line, names = next(rows, (0, 0, []))
+        _check_distinct(names, shown)
+        first = True
+        for number, line, cells in rows:
             if first:
-                _check_distinct(reader.fieldnames or (), shown)
+                _check_head(names, above, [cell.strip() for cell in cells[: len(names)]], number, shown)
                 first = False
-            if row is None:
-                return
-            surplus: Any = row.pop(None, [])  # surplus cells have the key None
-            if any(cell.strip() for cell in surplus):
-                raise _too_long(shown, begin, len(row), len(row) + len(surplus), separator)
-            if any(row.values()):
-                yield {name: _cell(cell, separator) for name, cell in row.items()}
+            if any(cell.strip() for cell in cells[len(names) :]):
+                raise _too_long(shown, line, len(names), len(cells), separator, opened)
+            values = (_cell(cell, separator) for cell in cells)
+            yield SheetRow(zip_longest(names, islice(values, len(names))), number)
+
+
+def _filled_rows(reader: Any, shown: str) -> Iterator[tuple[int, int, list[str]]]:
+    """Yield the rows with a cell that is not empty: the number of each, the line on which it begins, and its cells.
+    Raises `DataError` for quotation marks that do not pair."""
+    for number in count(1):
+        begin = reader.line_num + 1
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise _misquoted(shown, begin, error) from error
+        if cells is None:
+            return
+        if any(cells):
+            yield number, begin, cells
 
 
 def _cell(cell: str | None, separator: str) -> str | None:
@@ -349,11 +397,11 @@ def _delimiter(opened: Opened) -> str:
 
 
 def _columns(opened: Opened, delimiter: str) -> int:
-    """Return the number of cells of the first line, 0 if it cannot be read."""
+    """Return the number of cells of the first line that is not empty, 0 if it cannot be read."""
     with closing(_text(opened)) as file:
         try:
             lines = iter(lambda: file.readline(LONGEST_HEAD), "")
-            return len(next(csv.reader(lines, strict=True, delimiter=delimiter), []))
+            return len(next(filter(None, csv.reader(lines, strict=True, delimiter=delimiter)), []))
         except csv.Error:
             return 0
 
@@ -366,10 +414,14 @@ def _misquoted(shown: str, line: int, error: csv.Error) -> DataError:
     return DataError(f"line {line} of {shown} cannot be read: {error}", "fix that line")
 
 
-def _too_long(shown: str, line: int, columns: int, cells: int, separator: str) -> DataError:
+def _too_long(shown: str, line: int, columns: int, cells: int, separator: str, opened: Opened) -> DataError:
     named = "tab" if separator == "\t" else f"`{separator}`"
     message = f"line {line} of {shown} has {cells} cells, its first line {columns}"
-    return DataError(message, f"put a text that has a {named} in it in quotation marks, or name the column")
+    help_ = f"put a text that has a {named} in it in quotation marks, or name the column"
+    other = max(OTHERS, key=lambda each: _columns(opened, each))
+    if separator == "," and _columns(opened, other) > columns:
+        help_ = COMMA_ABOVE_HELP[other]
+    return DataError(message, help_)
 
 
 def plain_value(value: Any) -> Any:

@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import Any
 
 from tripos_compiler.errors import TriposError
+from tripos_compiler.language.rows import row_number
 from tripos_compiler.plan import ToolCall, write_calls
 from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.models.base import FREE, Model, ModelError, Reply, Request, RequestOrigin
@@ -72,7 +73,7 @@ def table_identity(path: Path) -> str:
 
 @dataclass(frozen=True)
 class TableReply:
-    """A row of the table: the number of the row, from 1, the facts that it gives about requests, and the reply."""
+    """A row of the table: the number of the row in messages, the facts that it gives about requests, and the reply."""
 
     number: int
     facts: Mapping[str, str]
@@ -94,7 +95,8 @@ def read_replies(rows: Iterable[Mapping[str, Any]], shown: str) -> list[TableRep
     """
     replies: list[TableReply] = []
     earlier: dict[tuple[tuple[str, str], ...], int] = {}
-    for number, row in enumerate(rows, 1):
+    for count, row in enumerate(rows, 1):
+        number = row_number(row, count)
         reply = _read_row(number, row, f"row {number} of {shown}")
         same = tuple(sorted(reply.facts.items()))
         if same in earlier:

@@ -28,7 +28,7 @@ from tripos_warehouse.measures.confusion import UNEVEN
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.statistics.validity import negative_discrimination, tested_correlation
 from tripos_warehouse.views.derived import analysis_of
-from tripos_warehouse.views.given_ids import given_ids
+from tripos_warehouse.views.given_ids import excerpt_sql, given_ids
 
 FEWEST = 5
 """With fewer items, equal scores may be chance."""
@@ -139,7 +139,7 @@ class AnalysedItem:
     near: str | None = None
     """An earlier item with nearly the same text."""
     text: str | None = None
-    """The beginning of its longest text."""
+    """The beginning of its longest text that is not secret: of what it asks, and not of the answer."""
     given_id: str | None = None
     """Its id in the file of its data set, if it has one."""
     near_given_id: str | None = None
@@ -169,13 +169,13 @@ class AnalysedItem:
         return tuple(remarked)
 
 
-def analysed_items(connection: Connection, benchmark: str) -> list[AnalysedItem]:
-    """Return the items of a benchmark in the views of `connection`, by metric, items with remarks first. The first
-    `KEPT` items of each metric have a text."""
-    schema = sql.name(benchmark)
+def analysed_items(connection: Connection, plan: Plan) -> list[AnalysedItem]:
+    """Return the items of the benchmark of `plan` in the views of `connection`, by metric, items with remarks first.
+    The first `KEPT` items of each metric have a text."""
+    schema = sql.name(plan.benchmark.name)
     rows = connection.execute(
         f"""select scenario::varchar, metric::varchar, item_id, models, share, discrimination, low, high, solved_by,
-          apart from {analysis_of(connection, benchmark)} order by metric, scenario, item_id"""
+          apart from {analysis_of(connection, plan.benchmark.name)} order by metric, scenario, item_id"""
     ).fetchall()
     near = near_duplicates(connection, schema)
     items = [replace(AnalysedItem(*row), near=near.get(row[2])) for row in rows]
@@ -198,7 +198,7 @@ def analysed_items(connection: Connection, benchmark: str) -> list[AnalysedItem]
         counts[item.metric] += 1
         if counts[item.metric] <= KEPT:
             with_text.add(item.item_id)
-    texts = _texts(connection, schema, sorted(with_text))
+    texts = _texts(connection, plan, sorted(with_text))
     ids = given_ids(connection, schema)
     return [
         replace(
@@ -211,18 +211,14 @@ def analysed_items(connection: Connection, benchmark: str) -> list[AnalysedItem]
     ]
 
 
-def _texts(connection: Connection, schema: str, items: Sequence[str]) -> dict[str, str]:
-    """Return the beginning of the longest text of each item that has one."""
+def _texts(connection: Connection, plan: Plan, items: Sequence[str]) -> dict[str, str]:
+    """Return the beginning of the text of each item that has one."""
     rows = connection.execute(
-        f"select item_id, any_value(fields) from {schema}.items where item_id in (select unnest(?)) group by item_id",
+        f"""select item_id, any_value({excerpt_sql(plan)}) from {sql.name(plan.benchmark.name)}.items
+        where item_id in (select unnest(?)) group by item_id""",
         [list(items)],
     ).fetchall()
-    excerpts = {}
-    for item, fields in rows:
-        texts = [value for value in orjson.loads(fields).values() if isinstance(value, str)] if fields else []
-        if longest := " ".join(max(texts, key=len, default="").split()):
-            excerpts[item] = longest if len(longest) <= EXCERPT else longest[: EXCERPT - 1] + "…"
-    return excerpts
+    return {item: text if len(text) <= EXCERPT else text[: EXCERPT - 1] + "…" for item, text in rows if text}
 
 
 def short_id(item: str) -> str:

@@ -1,20 +1,25 @@
-"""The ids that people gave to the rows of their files, to show in place of the digests that name items.
+"""The ids that people gave to the rows of their files, to show in place of the digests that name items, and excerpts
+of what the rows ask.
 
-An id is a text or a whole number in the field `id`, or else in one whose name ends in `id`, if no two items of the
-scenario have the same. If rows of several languages share their ids, as translations do, the language is said too.
+An id is a text or a whole number in the field `id`, or else in one whose name ends in `id`, or else in a column of
+numbers such as `Nr` or `No`, if no two items of the scenario have the same. If rows of several languages share their
+ids, as translations do, the language is said too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.query.connection import Connection
 
-NAMES = re.compile(r"(?:\w+_)?[uq]?id|\w+I[dD]")
+NAMES = re.compile(r"(?:\w+_)?[uq]?id|\w+I[dD]|I[dD]")
 """Names of fields that may hold an id."""
+NUMBER_NAMES = re.compile(r"(?:\w+_)?(?:nr|no)|题号|题序|编号|序号", re.IGNORECASE)
+"""Names of the column in which the rows of a spreadsheet are numbered."""
 ID_TYPES = ("VARCHAR", "UBIGINT", "BIGINT")
 """Types of an id in JSON."""
 
@@ -22,11 +27,14 @@ ID_TYPES = ("VARCHAR", "UBIGINT", "BIGINT")
 def id_names(fields: Iterable[str]) -> list[str]:
     """Return the fields that may hold an id, the likeliest first.
 
-    >>> id_names(["answer", "question_id", "id", "valid", "squid"])
-    ['id', 'question_id']
+    >>> id_names(["Nr", "answer", "question_id", "id", "valid", "squid"])
+    ['id', 'question_id', 'Nr']
     """
-    named = [field for field in fields if NAMES.fullmatch(field)]
-    return sorted(named, key=lambda field: (field.casefold() != "id", "_" in field, field))
+    named = [field for field in fields if NAMES.fullmatch(field) or NUMBER_NAMES.fullmatch(field)]
+    return sorted(
+        named,
+        key=lambda field: (NAMES.fullmatch(field) is None, field.casefold() != "id", "_" in field, field),
+    )
 
 
 class IdField(NamedTuple):
@@ -91,3 +99,31 @@ def given_ids(connection: Connection, schema: str) -> dict[str, str]:
         return {}
     query = f"select item_id, any_value({_cases(fields, 'items')}) from {schema}.items group by item_id"
     return {item: given for item, given in connection.execute(query).fetchall() if given is not None}
+
+
+def excerpt_sql(plan: Plan, item: str = "items") -> str:
+    """Return the SQL of the longest text in the fields of a row of the view of items, on one line; NULL without one.
+    A text that is secret, such as an answer, is taken only if the row has no other."""
+    datasets = {dataset.name: dataset.fields for dataset in (*plan.datasets, *plan.made)}
+    cases = []
+    for name, fields in datasets.items():
+        open_texts = [data_field.name for data_field in fields if not data_field.secret]
+        texts = [_longest_text(names, item) for names in (open_texts, [each.name for each in fields]) if names]
+        if texts:
+            cases.append(f"when {sql.text(name)} then coalesce({', '.join(texts)})")
+    if not cases:
+        return "NULL::varchar"
+    return f"trim(regexp_replace(case {item}.dataset {' '.join(cases)} end, '\\s+', ' ', 'g'))"
+
+
+def _longest_text(names: Sequence[str], item: str) -> str:
+    """Return the SQL of the longest of these fields that is a text, of several the first; NULL if none is."""
+    texts = []
+    for place, name in enumerate(names):
+        path = sql.text('$."' + name.replace('"', '\\"') + '"')
+        text = f"json_extract_string({item}.fields, {path})"
+        texts.append(
+            f"case when json_type({item}.fields, {path}) = 'VARCHAR' and {text} <> '' "
+            f"then {{size: length({text}), place: {-place}, text: {text}}} end"
+        )
+    return f"list_max([{', '.join(texts)}]).text"

@@ -28,17 +28,8 @@ export async function textsOf(open: OpenRun | undefined, rows: number[]): Promis
   return new Map([...found].map(([row, text]) => [row, String(text["reply"] ?? text["error"] ?? "").slice(0, LONGEST)]));
 }
 
-/** Return the beginning of the longest text of each item, as `tripos report --items` shows it. */
+/** Return the beginning of what each item asks, as `tripos report --items` shows it. */
 export async function questionsOf(open: OpenRun | undefined, items: number[]): Promise<Map<number, string>> {
-  const found = open ? await rowsOf(open, "items", [...new Set(items)], ["fields"]) : [];
-  return new Map([...found].map(([row, item]) => [row, longestText(item["fields"]).slice(0, LONGEST)]));
-}
-
-function longestText(fields: unknown): string {
-  try {
-    const texts = Object.values(JSON.parse(String(fields ?? "null")) ?? {}).filter((each): each is string => typeof each === "string");
-    return texts.reduce((longest, each) => (each.length > longest.length ? each : longest), "").split(/\s+/).filter(Boolean).join(" ");
-  } catch {
-    return "";
-  }
+  const found = open ? await rowsOf(open, "items", [...new Set(items)], ["excerpt"]) : [];
+  return new Map([...found].map(([row, item]) => [row, String(item["excerpt"] ?? "").slice(0, LONGEST)]));
 }
