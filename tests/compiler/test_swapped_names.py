@@ -130,6 +130,21 @@ def test_an_ordinal_is_read_with_its_noun(names: tuple[str, ...], noun: str) -> 
             assert named(names)(sentence.format(name, noun)) == name
 
 
+PARTS = (
+    "It is {} in detail, but {} overall.", "It is {} in style, and {} on the whole.", "The style is {}. It is {} overall.",
+    "It is {} at the start, yet {} on balance.", "Its grammar is {}, but it is {} overall.",
+)  # fmt: skip
+LEVELS = (("good", "fair", "poor"), ("high", "medium", "low"), ("correct", "incorrect"), ("alpha", "beta", "tie"))
+
+
+@each("parts", PARTS)
+def test_the_verdict_on_the_whole_goes_before_one_on_a_part(parts: str) -> None:
+    for names in LEVELS:
+        for part, whole in permutations(names, 2):
+            assert named(names)(parts.format(part, whole)) == whole, parts.format(part, whole)
+            assert named(names)(parts.format(part, f"not {part}")) != part, parts.format(part, f"not {part}")
+
+
 # Corrections
 
 CUES = (

@@ -276,6 +276,10 @@ class _Names(Generic[T]):
         }
         if any(self._is_in_list(text, name) for name in matches.values()):
             return list(self.folded.values())
+        overall = [name for name in self._mentions(text) if _OVERALL_BEHIND.match(text, name.end())]
+        if overall:  # `good in style, but not good overall` is neither
+            affirmed = [name for name in overall if self._is_affirmed(text, *name.span())]
+            return self._values(affirmed) or list(self.folded.values())
         concluded = [name for start, name in matches.items() if _CONCLUDES.search(_sentence(text, start))]
         primary = [name for start, name in matches.items() if _PRIMARY.search(_sentence(text, start))]
         return self._values(concluded or primary or matches.values())
@@ -458,6 +462,12 @@ _JUDGED = late_pattern(
 _CONCLUDES = late_pattern(
     r"\b(?:so|therefore|thus|hence|overall)\b[^,;]*\Z|(?:因此|所以|综上|总之|故)[^,;]*\Z", re.IGNORECASE
 )
+_OVERALL_BEHIND = late_pattern(
+    r"(?: (?:is|was|wins)(?: (?:clearly|slightly|still|much|the|a))*)?(?: (?:better|best|stronger|strongest|winner))?"
+    r",? (?:overall|on the whole|on balance|all in all)\b",
+    re.IGNORECASE,
+)
+"""Words behind a name that judge the whole: `good overall`, `B is better overall`."""
 _PRIMARY = late_pattern(
     r"(?:\b(?:response|answer|reply|statement|claim|solution|it|this|that|overall|sentiment|review|output)|回答|答复"
     r"|说法|回复"
