@@ -71,9 +71,9 @@ def corrected_and_alone(marks: list[float], items: list[int], ends: tuple[float,
 
 ON_A_SCALE: dict[str, Callable[[list[float], list[int], tuple[float, float]], list[Estimate]]] = {
     "mean": lambda marks, items, ends: [mean(marks, items, ends=ends)],
-    "mean of cells": lambda marks, items, ends: [mean_of_cells(marks, items, ends=ends, paired=False)],
+    "mean of cells": lambda marks, items, ends: [mean_of_cells(marks, np.array(items), ends=ends, paired=False)],
     "two cells": lambda marks, items, ends: [
-        mean_of_cells(marks * 2, items * 2, ["a", "b"] * len(marks), ends=ends, paired=False)
+        mean_of_cells(marks * 2, np.array(items * 2), ["a", "b"] * len(marks), ends=ends, paired=False)
     ],
     "calibration": lambda marks, items, ends: [bin_.graded for bin_ in calibrate(marks, marks, items, ends=ends).bins],
     "calibration of a judge who says less": lambda marks, items, ends: [
