@@ -79,9 +79,13 @@ def why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def found(tripos: Command, *options: str) -> dict[str, Any]:
+    """Return the designs. Each of them, the planned one too, reaches the difference that was asked for if it detects
+    it."""
     done = tripos("plan", "why.tripos", *TWO, "--json", *options)
     assert done.code == 0, done.err
     data: dict[str, Any] = done.data
+    for design in data["designs"] if "--detect" in options else ():
+        assert design["reaches"] == (design["detects"] is not None and design["detects"] <= data["detect"]), design
     return data
 
 

@@ -129,3 +129,28 @@ def test_readers_of_any_text_agree_where_two_read_anything(pieces: list[str]) ->
         for name, reader in READERS.items():
             value = reader(text, "en")
             assert value is None or is_same(value, whole), (name, value, whole, text)
+
+
+TYPESET = (
+    r"\ {}", r"{}\ ", r"\,{}", r"{}\,", r"\;{}", r"\!{}", r"\quad {}", r"{}\quad", "{{{}}}", "{{ {} }}", r"\text{{{}}}",
+    r"\mathrm{{{}}}", r"\mathbf{{{}}}", r"\textbf{{{}}}", r"\boldsymbol{{{}}}", r"\color{{red}}{}", r"\color{{red}}{{{}}}",
+    r"{{\color{{blue}}{}}}", r"\displaystyle {}", r"\left({}\right)", "({})", "${}$", r"\({}\)", r"\[{}\]", "{}.",
+)  # fmt: skip
+"""Ways to set a number in LaTeX, which change nothing of what it is."""
+SET = ("12", "-2", "0.75", "1,234.5", r"\frac{3}{4}", r"-\frac34", r"1\frac{1}{2}", "10^{3}")
+
+
+@given(st.sampled_from(SET), st.lists(st.sampled_from(TYPESET), max_size=2), st.booleans())
+def test_a_number_is_the_same_however_it_is_set(number: str, coats: list[str], boxed: bool) -> None:
+    said = number
+    for coat in coats:
+        if said != number and coat == "{}.":
+            continue
+        said = coat.format(said)
+    if boxed:
+        said = rf"\boxed{{{said}}}"
+    value = READERS["number"](number, "en")
+    assert value is not None
+    assert READERS["number"](said, "en") in (value, None), said
+    if number.strip("-").isdigit() and coats.count("({})") + coats.count(TYPESET[19]) < 2:
+        assert READERS["number"](said, "en") == value, said

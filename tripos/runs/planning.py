@@ -1007,6 +1007,8 @@ def design_run(run_plan: RunPlan, config: Config, question: DesignQuestion) -> D
         labels is not None and space.only_labelled,
     )
     planned = space.design(now, max(2, items), labels.items if labels is not None and now.labels else 0)
+    if question.detect is not None:
+        planned = replace(planned, reaches=planned.detects <= question.detect)
     designs = _labelled(ranked, planned, panel)
     return DesignPlan(
         question,

@@ -118,14 +118,18 @@ _CHOICE_VERB = late_pattern(
     re.IGNORECASE,
 )
 """Verb or arrow that announces an option."""
-_NOUN_AFTER_ARTICLE = rf"(?!{GOES_ON})[a-z]"
+NOUN_AFTER_ARTICLE = (
+    rf"(?!{GOES_ON}|(?:could|would|should|might|may|must|cannot|can(?! of\b)|will|did|had|do|don't|were|both|all|also"
+    r"|either|seem|fit|match|work|sound|look|apply)\b)[a-z]"
+)
+"""Word that can follow the article `A`. No verb can: `A could be right` names an option."""
 _INDEFINITE_ARTICLE = late_pattern(
     rf"\s{{0,9}}a [a-z]{{2}}|[ \t]{{0,9}}A "
     r"(?!(?:as|with|for|in|on|by|of|at|to|from|due|given|if|when|where|while|whereas|though|although|than|over"
     r"|after|the"
     r"|an?|cuz|cause|coz|bc|here|there|too|then|now|so|also|only|again|this|that|these|he|she|we|you|they|who|instead"
     r"|rather|alone|please|thanks|[a-z]+ly)\b)"
-    rf"{_NOUN_AFTER_ARTICLE}[a-z]"
+    rf"{NOUN_AFTER_ARTICLE}[a-z]"
 )
 """An English article after an announcement: `the answer is a matter of taste`, `Answer: A cup of tea`."""
 _TURNED = late_pattern(r"(?:\A|[^\w'])[A-H][\"')\]]{0,2}\s{0,2}(?:[→⇒=>] ?){1,4}\Z")
@@ -142,9 +146,9 @@ _ANSWERS_BY_CASE = late_pattern(
     re.IGNORECASE,
 )
 """Different answers by case: `if it rains, the answer is A; otherwise B`."""
-_ARTICLE_AND_WORD = late_pattern(rf"A {_NOUN_AFTER_ARTICLE}")
+_ARTICLE_AND_WORD = late_pattern(rf"A {NOUN_AFTER_ARTICLE}")
 _NOT_A_LETTER = late_pattern(
-    rf"\b[Nn]/[Aa]\b|\bA(?= {_NOUN_AFTER_ARTICLE})|{PRONOUN}|{NUMERAL}"
+    rf"\b[Nn]/[Aa]\b|\bA(?= {NOUN_AFTER_ARTICLE})|{PRONOUN}|{NUMERAL}"
     r"|\b(?i:vitamin|plan|hepatitis|group|type|class|grade|section|part|figure|fig\.|point|line|side|angle|team|unit"
     r"|level"
     r"|company|student|person|school|sample|event|city|block|appendix|exhibit|table|room|vector|matrix|node|blood|set"
@@ -315,7 +319,7 @@ def _forms(number_of_options: int, small_letters: int = ALPHABET) -> _Forms:
         rf"(?! (?!and |or |und |oder |et |ou )[a-z]{{2}})|[,，][{_INLINE_QUOTES}]{{0,9}}(?:and "
         rf"|or )?{one}(?={_END_OF_LIST})"
         rf"|[;；][{_INLINE_QUOTES}]{{0,9}}(?:and )?{one}(?=[\"')\]]{{0,3}}\s{{0,3}}(?:[;；.。!)]|[;；]?\n|\Z))"
-        rf"|(?![A-Z] (?!are\b|both\b|all\b){_NOUN_AFTER_ARTICLE})[A-{last}]{{1,8}}"
+        rf"|(?![A-Z] (?!are\b|both\b|all\b){NOUN_AFTER_ARTICLE})[A-{last}]{{1,8}}"
         r"|(?<=[a-h]) [a-h](?! [a-z]{2}))(?![A-Za-z']))"
     )
     single = rf"{pair}(?<![a-z])[a-{small}](?![a-z])|[A-{last}]"

@@ -57,14 +57,16 @@ WINS = words(
     "beats, outperforms, outscores, outshines, outdoes, surpasses, exceeds, defeats, tops, bests, trumps",
 )
 """Verbs between the better of two replies and the worse one."""
-CORRECTION = late_pattern(
+RETRACTION = (
     rf"\b(?:actually,|(?:wait|hold on|i (?:misread|miscounted|made a mistake)|{RETRACTIONS}|{REWORDINGS}"
     rf"|{RECHECKS})\b|(?:edit|update|revised(?: answer)?|corrected(?: answer)?)\s?:)"
-    r"|\bno,? (?:it|that|the|rather|sorry|wait)\b|\b(?:no|sorry),? (?:(?=(?-i:[A-H])(?:[.!)\"'\s]{0,3}\Z"
-    r"|[.!)]\s|\n)))|不对,|等等,|等一下|更正:",
-    re.IGNORECASE,
+    r"|\bno,? (?:it|that|the|rather|sorry|wait)\b|不对,|等等,|等一下|更正:"
 )
-"""Words that retract an earlier answer."""
+"""Words that retract an earlier answer, whatever its kind."""
+CORRECTION = late_pattern(
+    rf"{RETRACTION}|\b(?:no|sorry),? (?:(?=(?-i:[A-H])(?:[.!)\"'\s]{{0,3}}\Z|[.!)]\s|\n)))", re.IGNORECASE
+)
+"""Words that retract an earlier choice."""
 NO_DOUBT = late_pattern(
     r"\b(?:no|without(?: any| a)?|beyond(?: any| a)?) (?:reasonable )?(?:doubt|question)(?: about it)?\b"
     r"|毫无疑问|无疑",
@@ -143,7 +145,8 @@ _DENIED_AFTER = late_pattern(
     r"|implausible|irrelevant|unlikely|excluded|eliminated|ruled out|out(?= of the question| because|[.,;!]|\Z)"
     r"|rejected|discarded"
     r"|distractors?|traps?|weaker|less|ineligible|falsch|faux|fausse|incorrecta|incorrecto|falsa|falso|nicht"
-    r"|off(?= the table|[.,;!]|\Z)|no(?=\s*[.,;!]|\s*\Z)|inaccurate|unrelated)\b"
+    r"|off(?= the table|[.,;!]|\Z)|no(?=\s*[.,;!]|\s*\Z)|no (?:better|stronger|clearer|more \w+)|inaccurate"
+    r"|unrelated)\b"
     r"|\w+n't\b|cannot\b|can not\b|(?:does|do|did|will|would|could|should|can|has|have) (?:not|never)\b|fails?\b"
     r"|contradicts?\b|makes? no\b|has no\b|have no\b|misses\b|ignores\b|omits\b|lacks?\b|confuses\b|is ruled\b"
     r"|×|✗|✘|❌"
@@ -284,7 +287,12 @@ def frame_of(text: str, start: int, end: int, *, labelled: bool = False) -> Fram
         return Frame.DENIED
     if _DENIED_AFTER.match(behind) or _DENIED_AFTER.match(after):
         return Frame.DENIED
-    if _OPEN_AFTER.match(after) or _BETWEEN.match(behind) or _is_quoted(text, begin, finish, start, end):
+    if (
+        _OPEN_AFTER.match(after)
+        or _OPEN_AFTER.match(behind)
+        or _BETWEEN.match(behind)
+        or _is_quoted(text, begin, finish, start, end)
+    ):
         return Frame.OPEN
     if (_WOULD.search(before) or _WOULD_BEHIND.match(after)) and _CONDITION_BEHIND.match(after):
         return Frame.OPEN

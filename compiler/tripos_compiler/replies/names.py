@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Generic, TypeVar
 
-from tripos_compiler.replies.choices import GOES_ON
+from tripos_compiler.replies.choices import NOUN_AFTER_ARTICLE
 from tripos_compiler.replies.frames import CORRECTION, NO_DOUBT, WINS, Frame, frame_of, plain, sentence_around
 from tripos_compiler.replies.places import boxed, brief, field_of, tag_of, until_reasons
 from tripos_compiler.replies.text import answer_of, late_pattern, nfkc
@@ -85,7 +85,7 @@ _WINS = (
     "(?:besser|stärker|meilleure?|supérieure?|mejor|superior)"
 )
 _NOUN_BEHIND = late_pattern(
-    rf"[ \"']{{1,2}}(?!(?:{_WINS})\b)"
+    rf"[ \"']{{1,2}}(?!(?:{_WINS}|wins|won|loses|lost)\b)"
     r"(?!(?:because|since|as|and|but|for|or|nor|though|although|in|on|overall|here|than|to|with|by|at|if"
     r"|when|is|it|i|we"
     r"|this|that|the|a|an|so|given|due|despite|based|from|of|both|too|also|again|indeed)\b)[a-z]+"
@@ -138,6 +138,7 @@ def read_name(text: str, spellings: Mapping[str, T], mentions: Iterable[str] = (
     said = _OF_A_LETTER.sub(r"\1", NO_DOUBT.sub(" ", plain(answer))).strip()
     if fold(said) in folded and not _signed(said):
         return folded[fold(said)]
+    said = _without_other_uses(said, folded)
     names = _Names(folded, tuple(spellings), tuple(mention for mention in mentions if mention))
     for part in dict.fromkeys(filter(None, (until_reasons(said).strip(), said))):
         for find in (names.announced, names.opening, names.closing, names.predicated, names.mentioned):
@@ -145,6 +146,25 @@ def read_name(text: str, spellings: Mapping[str, T], mentions: Iterable[str] = (
             if found is not None:
                 return found[0] if len(found) == 1 else None
     return names.opposite(said)
+
+
+def _without_other_uses(text: str, names: Iterable[str]) -> str:
+    """Return a text without the words that are spelled like a folded name and say something else: `one` in `the second
+    one`, `two` in `there are two reasons`, `first` in `First, … Second, …`.
+
+    >>> _without_other_uses("The second one is better.", ["one", "two"])
+    'The second     is better.'
+    >>> _without_other_uses("Text one wins.", ["one", "two"])
+    'Text one wins.'
+    """
+    for name in sorted(set(names) & set(_OTHER_USES)):
+        for pattern in _OTHER_USES[name]:
+            text = pattern.sub(lambda found: found[0].replace(found["name"], " " * len(found["name"])), text)
+    if "first" in names and "second" in names:
+        if len(_ENUMERATED.findall(text)) > 1:
+            text = _ENUMERATED.sub(" ", text)
+        text = _ORDINAL_AND_NOUN.sub(r"\1", text)
+    return text
 
 
 def _signed(text: str) -> bool:
@@ -256,6 +276,10 @@ class _Names(Generic[T]):
         }
         if any(self._is_in_list(text, name) for name in matches.values()):
             return list(self.folded.values())
+        overall = [name for name in self._mentions(text) if _OVERALL_BEHIND.match(text, name.end())]
+        if overall:  # `good in style, but not good overall` is neither
+            affirmed = [name for name in overall if self._is_affirmed(text, *name.span())]
+            return self._values(affirmed) or list(self.folded.values())
         concluded = [name for start, name in matches.items() if _CONCLUDES.search(_sentence(text, start))]
         primary = [name for start, name in matches.items() if _PRIMARY.search(_sentence(text, start))]
         return self._values(concluded or primary or matches.values())
@@ -355,6 +379,59 @@ def _is_supposed(text: str, end: int, before: str) -> bool:
     return of_the_writer or _MODAL.search(before) is not None or _CALLED.match(text, end) is not None
 
 
+_QUALITY_OF_ONE = (
+    r"(?:better|best|worse|worst|good|bad|great|fine|nice|right|wrong|correct|incorrect|only|single|preferred|winning"
+    r"|chosen|superior|inferior|short(?:er|est)?|long(?:er|est)?|clear(?:er|est)?|simpl(?:e|er|est)|strong(?:er|est)?"
+    r"|weak(?:er|est)?|easi(?:er|est)|concise|detailed|accurate|complete|helpful|former|latter|last|next|previous|new"
+    r"|old(?:er)?|small(?:er)?|big(?:ger)?|larger?|first|second|third|fourth|(?:more|most|less|least) \w+)"
+)
+_PRONOUN_ONE = (
+    late_pattern(r"\b(?:of|between) (?:the|these|those) two,? (?P<name>one)\b", re.IGNORECASE),
+    late_pattern(
+        rf"\b(?:the|this|that|each|every|any|some|no|which(?:ever)?|another|other|same|{_QUALITY_OF_ONE})\s(?P<name>one)\b",
+        re.IGNORECASE,
+    ),
+    late_pattern(
+        r"\b(?P<name>one) (?:of (?:the|them|these|those|its|their|his|her|my|our|your)\b|(?:can|could|might|may|should"
+        r"|must|cannot|would) (?:also |easily )?(?:say|argue|see|think|claim|expect|note|prefer|hope|wonder|find|object"
+        r"|imagine|add|notice|tell)\b|who\b|that\b|which\b)",
+        re.IGNORECASE,
+    ),
+)
+"""`one` as a pronoun: `the shorter one`, `one of them`, `one might say`."""
+
+
+def _counted(number: str) -> tuple[re.Pattern[str], ...]:
+    """Return the pattern of a number that counts things: `there are two reasons`, `between the two`."""
+    return (
+        late_pattern(
+            rf"\b(?:there (?:is|are|was|were)(?: \w+)?|these|those|the|both|all|other|first|last|next|my|its|their|his"
+            rf"|her|our|your)\s(?P<name>{number})\b",
+            re.IGNORECASE,
+        ),
+    )
+
+
+_OTHER_USES: Mapping[str, tuple[re.Pattern[str], ...]] = {
+    "one": (*_PRONOUN_ONE, *_counted("one")),
+    **{number: _counted(number) for number in ("two", "three", "four", "five", "six")},
+    "first": (
+        late_pattern(r"\bat (?P<name>first)\b", re.IGNORECASE),
+        late_pattern(r"\b(?P<name>first) (?:of all|and foremost|off)\b", re.IGNORECASE),
+    ),
+    "second": (late_pattern(r"\b(?:a|on|split) (?P<name>second)\b(?! (?:reply|response|answer|text))", re.IGNORECASE),),
+}
+"""Uses of a name, by its folded spelling, in which it is not the name."""
+_ENUMERATED = late_pattern(
+    r"(?:\A|(?<=[.!?\n;])\s{0,3})(?:first|second|third|next|then|finally|last)(?:ly)?,", re.IGNORECASE
+)
+"""Words that number the sentences of a text."""
+_ORDINAL_AND_NOUN = late_pattern(
+    r"\b(first|second) (?:one|text|reply|response|answer|option|explanation|version|candidate|assistant|model|summary"
+    r"|translation|essay|hint|story|solution)\b",
+    re.IGNORECASE,
+)
+"""`the first reply`, which is the first."""
 _UNSURE = late_pattern(
     r"\b(?:sure|certain|clear|know|say|tell|whether|if|entirely|completely|fully|always|necessarily|only|never)\b|未必"
     r"|难以|一定",
@@ -385,6 +462,12 @@ _JUDGED = late_pattern(
 _CONCLUDES = late_pattern(
     r"\b(?:so|therefore|thus|hence|overall)\b[^,;]*\Z|(?:因此|所以|综上|总之|故)[^,;]*\Z", re.IGNORECASE
 )
+_OVERALL_BEHIND = late_pattern(
+    r"(?: (?:is|was|wins)(?: (?:clearly|slightly|still|much|the|a))*)?(?: (?:better|best|stronger|strongest|winner))?"
+    r",? (?:overall|on the whole|on balance|all in all)\b",
+    re.IGNORECASE,
+)
+"""Words behind a name that judge the whole: `good overall`, `B is better overall`."""
 _PRIMARY = late_pattern(
     r"(?:\b(?:response|answer|reply|statement|claim|solution|it|this|that|overall|sentiment|review|output)|回答|答复"
     r"|说法|回复"
@@ -400,7 +483,7 @@ def _sentence(text: str, start: int) -> str:
 
 
 _IS_A = late_pattern(r"\b(?:is|was|as|gives?) an?\s+\Z", re.IGNORECASE)
-_ARTICLE_A = late_pattern(rf"A (?!{GOES_ON})[a-z]")
+_ARTICLE_A = late_pattern(rf"A {NOUN_AFTER_ARTICLE}")
 _QUOTES = late_pattern(r"[(\"'\[{\s✅❌✓✗]{1,6}")
 _ARROW = late_pattern(r"[\"'\])\s]{0,3}(?:→|⇒|->|=>)[\s(\"'\[]{0,3}")
 _LACKS = late_pattern(

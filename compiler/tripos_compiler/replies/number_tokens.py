@@ -282,7 +282,10 @@ _COMMANDS = {
 _COMMAND = late_pattern(rf"\\({'|'.join(sorted(_COMMANDS, key=len, reverse=True))})(?![A-Za-z])\s?")
 _DEGREES = late_pattern(r"\^\s?(?:\{\s?°\s?\}|°)")
 _LATEX_SPACE = late_pattern(r"(?<=\d)\\ (?=\d{3}(?!\d))")
-_SPACE = late_pattern(r"\\[;: ]|\\(?=\s)|\\[()\[\]]|\$\$|~(?=\s)|\\\\")
+_SPACE = late_pattern(r"\\[;: ]|\\(?=\s|\Z)|\\[()\[\]]|\$\$|~(?=\s)|\\\\")
+_COLOUR = late_pattern(r"\\color\s?\{\w{1,20}\}\s?")
+_GROUP = late_pattern(r"(?<![\w^_}\])\\])\{\s{0,3}([-–−+]?\s?[\d.,]{1,40})\s{0,3}\}")
+"""A number in braces that are no argument, as in `\\boxed{{12}}`."""
 _EMPHASIS = late_pattern(
     r"(?<![\w)])_(?=[-–$\d])|(?<=[\d.%])_(?![\w{])|(?<!\d)\*\*|\*\*(?!\d)|__|`|(?<![\w*)])\*(?=[-–$\d.])"
     r"|(?<=[\d%.])\*(?![\w*( ])"
@@ -327,10 +330,13 @@ def number_text(text: str, locale: str) -> str:
         text = _DOUBLED.sub(r"\\", text)
         for _ in range(2):
             text = _WORDS.sub(r"\1", text)
+        text = _COLOUR.sub("", text)
         text = text.replace("\\!", "").replace("\\$", "$").replace("\\%", "%").replace("\\#", "#").replace("\\_", "_")
         text = _COMMAND.sub(lambda match: _COMMANDS[match[1]], text)
         text = _LATEX_SPACE.sub("\u202f", text.replace("\\,", "\u2009"))
         text = _MANY_SPACES.sub(" ", _SPACE.sub(lambda match: "\n" if match[0] == "\\\\" else " ", text))
+    if "{" in text:
+        text = _GROUP.sub(r"\1", text)
     if "°" in text:
         text = _DEGREES.sub("°", text)
     return plain_numbers(_EMPHASIS.sub("", _BASE_TEN.sub("", text)), locale)

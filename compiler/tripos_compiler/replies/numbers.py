@@ -642,7 +642,9 @@ _ANOTHER = late_pattern(
 )
 _AND_A = late_pattern(r"(?:\b(?:and|or|und|oder|et|ou|y|o)|[,/])\s(?:an?\s)?[*\"']{0,2}\Z", re.I)
 _CORRECTS = late_pattern(
-    rf"\b(?:wait|actually|make that|sorry|{RETRACTIONS}|{REWORDINGS})\b[,:;]?|\bno,"
+    rf"\b(?:wait|actually|make that|sorry|hold on|{RETRACTIONS}|{REWORDINGS})\b[,:;]?|\bno,"
+    r"|\blet me (?:re-?(?:read|check|count|calculate|compute|consider|think|do|examine|evaluate|verify)|correct"
+    r"|double-check)\b|\b(?:edit|update|(?:revised|corrected)(?: answer)?)\s?:"
     r"|不对[,，]?(?:应该?是)?|更正[:：]?(?:为|应为)?|等等[,，]?|错了[,，]?|应改为",
     re.I,
 )
@@ -671,6 +673,8 @@ _CORRECTION_ENDS = late_pattern(
 _WORD_ENDS = late_pattern(r"[A-Za-z][ *_]{0,3}\Z")
 _RETRACTS = late_pattern(rf"(?:wait[,:;]|make that|{RETRACTIONS}|更正|错了|应改为)", re.I)
 """A cue that retracts by itself; `actually` and `sorry` are also ordinary words."""
+_LOOKS_AGAIN = late_pattern("let me", re.I)
+"""A cue whose result is the only number behind it: `Let me re-read. 48.`"""
 _CORRECTED_BELOW = late_pattern(
     r"^[\s*_#>-]{0,9}(?:correction|corrected|edit|update[d]?|revised|更正|修正)(?: (?:answer|score|rating"
     r"|result|答案))?"
@@ -1101,7 +1105,10 @@ class _NumberReader:
         ):
             return False
         since = cue.end()
-        if retracts:  # reasons may stand between: `wait, I forgot the tax. It is 45.`
+        looks_again = _LOOKS_AGAIN.match(cue[0]) is not None
+        if looks_again and len(self.between(cue.end(), len(self.plain))) > 1:
+            return False
+        if retracts or looks_again:  # reasons may stand between: `wait, I forgot the tax. It is 45.`
             since = max((stop + 1 for stop in self.stops if since <= stop < token.start), default=since)
         leads = _CORRECTED_TO.fullmatch(self.plain, since, token.start) is not None
         return leads and _CORRECTION_ENDS.match(self.plain, token.end) is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import deque
 
-from tripos_compiler.replies.frames import NO_DOUBT, Frame, frame_of, plain, sentence_around
+from tripos_compiler.replies.frames import NO_DOUBT, RETRACTION, Frame, frame_of, plain, sentence_around
 from tripos_compiler.replies.places import boxed, brief, field_of, lines_of, tag_of, until_reasons
 from tripos_compiler.replies.text import answer_of, late_pattern
 
@@ -93,8 +93,8 @@ _PARTLY = late_pattern(
     r"(?:(?:但是?|不过)[^.。!?\n]{0,12}?|\b(?:but|though|although|however)\b\W{0,2}"
     r"(?:(?:it|this|that|the (?:statement|claim|answer|sentence|assertion)|which|only|is|'s|was|still|also|just"
     r"|perhaps)\W{1,2}){0,5})"
-    r"(?:不完全|不全|部分|\bnot (?:entirely|completely|fully|quite|wholly)|\bpart(?:ly|ially))\s?"
-    r"(?:正确|对|准确|(?:true|correct|right|accurate)\b)",
+    r"(?:不完全|不全|部分|\bnot (?:entirely|completely|fully|quite|wholly)|\bpart(?:ly|ially)|\bin part)\s?"
+    r"(?:正确|对|准确|(?:true|correct|right|accurate)\b|(?=[.!;\n]|\Z))",
     re.IGNORECASE,
 )
 """Restriction of a yes, as in `Yes, but it is only partly correct`; a no stays a no."""
@@ -181,10 +181,14 @@ _CLAUSE_END = late_pattern(
     r"[,;:.!?。，；：]|(?<!anything )(?<!everything )(?<!all )\bbut\b|\b(?:so|since|because)\b|但|所以|因此",
     re.IGNORECASE,
 )
-_CORRECTED = late_pattern(
-    r"\b(?:actually|wait|in fact|instead|scratch that|sorry|oops|correction|on second thought)\b|不对,|其实|等等|更正",
-    re.IGNORECASE,
+_CORRECTION = (
+    r"\b(?:actually|wait|in fact|instead|scratch that|sorry|oops|correction|on second thought)\b|不对,|其实|等等|更正"
 )
+_CORRECTED = late_pattern(_CORRECTION, re.IGNORECASE)
+_RETRACTED = late_pattern(
+    rf"(?:{RETRACTION}|{_CORRECTION}|\b(?:or|no,) rather\b|应该?[是为])[\s,.:;!…—–-]{{0,6}}", re.IGNORECASE
+)
+"""Words that retract a truth, which may be followed by the opposite one: `Yes. Wait, no.`"""
 
 
 _WHOLE = late_pattern(rf"[\W_]*{_WORD}[\W_]*\Z", re.IGNORECASE)
@@ -292,6 +296,9 @@ def _unannounced(text: str) -> bool | None:
     if questions and closing is not None and len(last) < 12:
         return closing  # the last question is answered by itself
     if opening is not None:
+        retracted = _retracted(flat, _OPENS.match(flat).end())  # type: ignore[union-attr]
+        if retracted is not None:
+            return retracted
         return opening if closing is None else _corrected(flat, opening, closing)
     if closing is not None:
         return closing
@@ -331,6 +338,15 @@ def _corrected(text: str, opening: bool, closing: bool) -> bool | None:
     if _CORRECTED.search(text):
         return closing
     return None if _CONCLUDES.search(text) else opening
+
+
+def _retracted(text: str, start: int) -> bool | None:
+    """Return the truth directly behind the last words after a position that retract an earlier one."""
+    for words in reversed(deque(_RETRACTED.finditer(text, start), 32)):
+        found = _opening(text[words.end() :])
+        if found is not None:
+            return found
+    return None
 
 
 def _value(found: re.Match[str]) -> bool:
@@ -416,7 +432,9 @@ def _announced(text: str) -> bool | None:
             continue
         if frame_of(text, start, end, labelled=True) in (Frame.AFFIRMED, Frame.HELD):
             match = _CORRECTED.search(text, end)
-            later = None if match is None else _closing(text[match.end() :])
+            later = _retracted(text, end)
+            if later is None and match is not None:
+                later = _closing(text[match.end() :])
             return _value(label) if later is None else later
     return None
 

@@ -14,7 +14,15 @@ from scipy import stats
 
 from tests.lengths import sized
 from tripos_warehouse.statistics.estimate import Estimate
-from tripos_warehouse.statistics.intervals import bootstrap, bootstrap_mean, clopper_pearson, jackknife, mean, wilson
+from tripos_warehouse.statistics.intervals import (
+    bootstrap,
+    bootstrap_mean,
+    clopper_pearson,
+    jackknife,
+    mean,
+    mean_of_cells,
+    wilson,
+)
 from tripos_warehouse.statistics.metrics import mean_pass_at_k, mean_pass_hat_k, pass_at_k, pass_hat_k
 from tripos_warehouse.statistics.power import (
     design_effect,
@@ -23,6 +31,8 @@ from tripos_warehouse.statistics.power import (
     paired_variance,
     power_of,
 )
+from tripos_warehouse.statistics.prediction_powered import corrected_mean
+from tripos_warehouse.statistics.validity import calibrate
 
 numbers = st.lists(st.integers(-20, 20), min_size=2, max_size=12).filter(lambda values: len(set(values)) > 1)
 
@@ -47,10 +57,48 @@ def test_the_interval_of_none_or_all_ends_at_0_or_1_and_a_share_of_nothing_is_un
 @given(values=numbers)
 @settings(max_examples=sized(30, 60), deadline=None)
 def test_the_interval_of_a_mean_is_that_of_students_t(values: list[int]) -> None:
-    found = mean(values)
+    found = mean(values, null=0)
     result = stats.ttest_1samp(values, 0)
     bounds = result.confidence_interval()
     assert (found.low, found.high, found.p) == pytest.approx((bounds.low, bounds.high, result.pvalue))
+
+
+def corrected_and_alone(marks: list[float], items: list[int], ends: tuple[float, float]) -> list[Estimate]:
+    """Return the three means of a judge whom people graded on four replies."""
+    found = corrected_mean(marks, [*marks[:4], *[None] * (len(marks) - 4)], items, ends=ends)
+    return [found.result, found.judged, found.graded]
+
+
+ON_A_SCALE: dict[str, Callable[[list[float], list[int], tuple[float, float]], list[Estimate]]] = {
+    "mean": lambda marks, items, ends: [mean(marks, items, ends=ends)],
+    "mean of cells": lambda marks, items, ends: [mean_of_cells(marks, np.array(items), ends=ends, paired=False)],
+    "two cells": lambda marks, items, ends: [
+        mean_of_cells(marks * 2, np.array(items * 2), ["a", "b"] * len(marks), ends=ends, paired=False)
+    ],
+    "calibration": lambda marks, items, ends: [bin_.graded for bin_ in calibrate(marks, marks, items, ends=ends).bins],
+    "calibration of a judge who says less": lambda marks, items, ends: [
+        bin_.graded for bin_ in calibrate([mark > marks[0] for mark in marks], marks, items, ends=ends).bins
+    ],
+    "corrected mean": corrected_and_alone,
+}
+"""Figures of marks on a scale, by the function that makes their intervals between its ends."""
+
+
+@pytest.mark.parametrize("figure", ON_A_SCALE)
+@given(data=st.data(), to=st.sampled_from([-100, -3, 1, 5, 40]))
+@settings(max_examples=sized(40, 200), deadline=None)
+def test_the_interval_on_a_scale_moves_with_the_scale(figure: str, data: st.DataObject, to: int) -> None:
+    """A mark has no value that nature prefers: of 1 to 5 and of 0 to 4 the same marks have the same interval, and no
+    test against 0 reaches past the scale."""
+    marks = [float(mark) for mark in data.draw(st.lists(st.integers(0, 4), min_size=5, max_size=14))]
+    items = data.draw(st.lists(st.integers(0, 5), min_size=len(marks), max_size=len(marks)))
+    moved = ON_A_SCALE[figure]([mark + to for mark in marks], items, (to, 4.0 + to))
+    for at_zero, there in zip(ON_A_SCALE[figure](marks, items, (0.0, 4.0)), moved, strict=True):
+        assert (at_zero.low is None, at_zero.reason) == (there.low is None, there.reason)
+        if there.low is not None and at_zero.low is not None:
+            assert to <= there.low <= there.high <= to + 4  # type: ignore[operator]
+            ends = (at_zero.low + to, at_zero.high + to)  # type: ignore[operator]
+            assert (there.low, there.high) == pytest.approx(ends, abs=1e-6)
 
 
 @given(values=numbers, times=st.integers(2, 4))

@@ -475,15 +475,16 @@ def mean(
     clusters: Clusters = None,
     *,
     confidence: float = 0.95,
-    null: float = 0.0,
+    null: float | None = None,
     ends: tuple[float, float] | None = None,
 ) -> Estimate:
-    """Return the mean of the values that are not missing, its error by cluster, and Student's t against `null`.
+    """Return the mean of the values that are not missing, its error by cluster, and with `null` Student's t against it.
 
     Error and degrees of freedom are those of `cell_means` for one cell whose units are the clusters: s / √n and n − 1
     if every row is its own cluster, and fewer degrees of freedom the more cluster sizes differ. `n` counts rows. If
     values lie between two `ends`, the interval does too (`bounded`). If all clusters are alike there is an interval
-    only between ends.
+    only between ends. A `null` between ends moves the interval, so that it agrees with the test: a mark of 1 to 5 has
+    none, and a difference has 0.
 
     >>> found = mean([1, 2, 3, 4])
     >>> found.value, round(found.standard_error, 4), found.df
@@ -510,9 +511,10 @@ def mean(
 
 
 def with_t_interval(
-    result: Estimate, error: float, df: float, *, confidence: float = 0.95, null: float = 0.0, scale: float = 0.0
+    result: Estimate, error: float, df: float, *, confidence: float = 0.95, null: float | None = 0.0, scale: float = 0.0
 ) -> Estimate:
-    """Return a figure with the interval and the test of Student's t, from its standard error and degrees of freedom.
+    """Return a figure with the interval of Student's t, from its standard error and degrees of freedom, and its test
+    against `null`.
 
     If the error is 0 there is neither, and a reason. `scale` is the magnitude of the values behind the figure: an error
     within their rounding counts as 0.
@@ -526,7 +528,7 @@ def with_t_interval(
         return result
     if error <= scale * 1e-12:
         return result.without_interval(NO_SPREAD)
-    statistic = (result.value - null) / error
+    statistic = None if null is None else (result.value - null) / error
     return replace(
         result,
         low=result.value - t * error,
@@ -534,7 +536,7 @@ def with_t_interval(
         standard_error=error,
         statistic=statistic,
         df=df,
-        p=t_tails(statistic, df),
+        p=None if statistic is None else t_tails(statistic, df),
     )
 
 
@@ -589,7 +591,8 @@ def mean_of_cells(
         g = np.array([times[cells[place]] for place in np.unique(cell, return_index=True)[1]])
         reach = None if ends is None else _reach(g, *ends)
     means = cell_means(d, w, item, cell, times=g, ends=ends)
-    result = _with_interval(replace(result, value=means.value, reason=None), means, parts, reach, confidence)
+    null = 0.0 if paired else None
+    result = _with_interval(replace(result, value=means.value, reason=None), means, parts, reach, confidence, null)
     if not paired or means.units.min() < 2:
         return replace(result, statistic=None, p=None)
     p = sign_flip_p(means.contributions)
@@ -610,9 +613,9 @@ def _with_interval(
     parts: int,
     ends: tuple[float, float] | None,
     confidence: float,
-    null: float = 0.0,
+    null: float | None,
 ) -> Estimate:
-    """Return a mean of `parts` cells with its interval between `ends`, and Student's t against `null`."""
+    """Return a mean of `parts` cells with its interval between `ends`, and with `null` Student's t against it."""
     number, fewest = result.clusters or 0, int(means.units.min())
     if fewest < 2:
         return result.without_interval(SINGLE_ITEM if number < 2 else SINGLE_ITEM_CELL)
@@ -817,7 +820,7 @@ def bootstrap_mean(
     numbers = read_values(values)
     codes = cluster_codes(clusters, len(numbers))
     present = ~np.isnan(numbers)
-    estimate = mean(numbers, codes, confidence=confidence)
+    estimate = mean(numbers, codes, confidence=confidence, null=0.0)
     if estimate.value is None or estimate.reason:
         return estimate
     if strata is not None:

@@ -278,7 +278,7 @@ def position_bias(verdicts: Sequence[Preference], *, confidence: float = 0.95) -
     if not pairs:
         return Estimate.undefined("no item was judged in both orders", left_out=left_out)
     biases = [one.score_of(one.first) + other.score_of(other.first) - 1 for one, other in pairs]
-    estimate = mean(biases, item_codes([one for one, _ in pairs]), confidence=confidence, ends=(-1.0, 1.0))
+    estimate = mean(biases, item_codes([one for one, _ in pairs]), confidence=confidence, null=0.0, ends=(-1.0, 1.0))
     return replace(estimate, left_out=left_out)
 
 
@@ -304,7 +304,7 @@ def judge_severity(ratings: Ratings, clusters: Clusters = None, *, confidence: f
     panel = np.where(present, matrix, 0).sum(axis=0) / np.maximum(1, counts)
     estimates = []
     for row in matrix:
-        distance = mean(np.where(counts >= 2, row - panel, np.nan), clusters, confidence=confidence)
+        distance = mean(np.where(counts >= 2, row - panel, np.nan), clusters, confidence=confidence, null=0.0)
         estimates.append(
             distance if distance.value is not None else replace(distance, reason="no item that another judge rated")
         )
@@ -410,7 +410,7 @@ def _over_items(
     """Return the mean of the biases, with the interval over items; undefined for `reason` if there are none."""
     if not biases:
         return Estimate.undefined(reason, left_out=left_out)
-    return replace(mean(biases, items, confidence=confidence, ends=ends), left_out=left_out)
+    return replace(mean(biases, items, confidence=confidence, null=0.0, ends=ends), left_out=left_out)
 
 
 # Strengths

@@ -144,7 +144,7 @@ def calibrate(
     return Calibration(
         bins,
         tuple(zip(scores.tolist(), fitted.tolist(), strict=True)),
-        mean(f - y, codes, confidence=confidence),
+        mean(f - y, codes, confidence=confidence, null=0.0),
         _slope(f, y, codes, confidence),
         max(0.0, float(np.mean((y - f) ** 2)) - residual_error),
         max(0.0, uncertainty - residual_error),
@@ -658,7 +658,8 @@ def judge_drift(before: Values, after: Values, clusters: Clusters = None, *, con
     change = later - earlier
     changed = np.where(np.isnan(change), np.nan, (change != 0).astype(np.float64))
     return JudgeDrift(
-        mean(change, clusters, confidence=confidence), mean(changed, clusters, ends=(0.0, 1.0), confidence=confidence)
+        mean(change, clusters, confidence=confidence, null=0.0),
+        mean(changed, clusters, ends=(0.0, 1.0), confidence=confidence),
     )
 
 
