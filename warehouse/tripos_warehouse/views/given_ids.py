@@ -104,7 +104,8 @@ def given_ids(connection: Connection, schema: str) -> dict[str, str]:
 def excerpt_sql(plan: Plan, item: str = "items") -> str:
     """Return the SQL of the longest text in the fields of a row of the view of items, on one line; NULL without one.
     A text that is secret, such as an answer, is taken only if the row has no other."""
-    datasets = {dataset.name: dataset.fields for dataset in (*plan.datasets, *plan.made)}
+    datasets = {dataset.name: dataset.fields for dataset in plan.datasets}
+    datasets |= {dataset.name: dataset.fields for dataset in plan.made}
     cases = []
     for name, fields in datasets.items():
         open_texts = [data_field.name for data_field in fields if not data_field.secret]
