@@ -39,7 +39,7 @@ RETRIEVAL_VERSION = 2
 """Version of retrieval steps, whatever their ranking: which elements are left out, how ties are broken, and where the
 elements that are always included are placed."""
 
-READER_VERSION = 4
+READER_VERSION = 5
 """Version of reading replies. It is part of the fingerprints of scores that are read from a reply or a judge's reply,
 but not of the fingerprints of requests, so a new version repeats no request."""
 
@@ -75,15 +75,15 @@ GROUPS: dict[str, tuple[Function, ...]] = {
         Function(numbers.same_number, compares_answers=True),
         Function(
             answers.final_number,
-            version=5,
+            version=6,
             check=number_tokens.is_no_locale,
             overflows=True,
             replies=("The answer is #.",),
         ),
         Function(answers.choice_letters, version=2, replies=LETTERS),
-        Function(multiple_choice.chosen_option, version=5, reads_option_of="options", replies=LETTERS[:2]),
-        Function(multiple_choice.option_letters, version=6, replies=LETTERS),
-        Function(multiple_choice.right_or_wrong, version=6, replies=("Right.", "Wrong.")),
+        Function(multiple_choice.chosen_option, version=6, reads_option_of="options", replies=LETTERS[:2]),
+        Function(multiple_choice.option_letters, version=7, replies=LETTERS),
+        Function(multiple_choice.right_or_wrong, version=7, replies=("Right.", "Wrong.")),
         Function(places.boxed, version=4, no_longer_than_arguments=True, replies=(r"The answer is \boxed{#}.",)),
         Function(places.code_block, version=3, no_longer_than_arguments=True, replies=("```\nprint(#)\n```",)),
         Function(
@@ -93,7 +93,7 @@ GROUPS: dict[str, tuple[Function, ...]] = {
             no_longer_than_arguments=True,
             replies=("{marker} #",),
         ),
-        Function(answers.is_yes, version=4, replies=("Yes.", "No.")),
+        Function(answers.is_yes, version=5, replies=("Yes.", "No.")),
     ),
     "Texts": (
         Function(texts.exact, version=2, compares_answers=True),

@@ -22,7 +22,17 @@ from tripos_compiler.replies.frames import (
     is_attributed_to_person,
     plain,
 )
-from tripos_compiler.replies.places import boxed, field_of, lines_of, tag_of, until_reasons
+from tripos_compiler.replies.places import (
+    boxed,
+    field_of,
+    lines_of,
+    read_first_answer,
+    tables_of,
+    tag_of,
+    ticked,
+    turned,
+    until_reasons,
+)
 from tripos_compiler.replies.text import answer_of, late_pattern, nfkc, words
 from tripos_compiler.source.data_classes import dataclass
 
@@ -226,6 +236,19 @@ _LINE_VERDICT = late_pattern(
     re.IGNORECASE,
 )
 """Verdict in the line of an option."""
+_CELL_VERDICT = late_pattern(
+    r"[\s\"'(\[]{0,3}(?:(?P<affirmed>(?:yes|true|correct|right|valid|fits|matches)(?!\w)|[✓✔√✅☑]|[是对](?![于比\w])|正确|符合)"
+    r"|(?:no|not|false|incorrect|wrong|invalid|never|too|does not|doesn't|contradicts)(?!\w)|[✗✘×❌☒]|[否错不])",
+    re.IGNORECASE,
+)
+"""Verdict that begins a cell of a table."""
+_VERDICT_HEADING = late_pattern(
+    r"(?!.*(?:\b(?:in|un)\w*(?:correct|valid|true)|\b(?:not|wrong|false|eliminated?)\b|错|排除|不))"
+    r"(?:|.*(?:correct|right|true|valid|\bfits?\b|match|satisf|answer|verdict|choice|select|status|result|conclusion"
+    r"|judg|正确|符合|判断|结论).*)",
+    re.IGNORECASE,
+)
+"""Heading of a column of verdicts on options; `Is it a mammal?` heads one of other facts."""
 _FITS_QUESTION = late_pattern(
     r"(?<![A-Za-z])(?P<letters>[A-H](?:项?[、,和与及]?[A-H]){0,7})(?![A-Za-z])[^;。\nA-H]{0,40}?"
     r"(?P<denied>不|不太|不完全|没有|未)?(?:符合题意|合题意)"
@@ -245,7 +268,8 @@ def chosen_letter(text: str, options: Sequence[str]) -> str | None:
     >>> chosen_letter("A: wrong\\nB: right\\nC: wrong", ["", "", ""]), chosen_letter("Anything but A", ["", ""])
     ('B', None)
     """
-    return _choose(answer_of(text), _options_of(options)) or None
+    known = _options_of(options)
+    return read_first_answer(answer_of(text), lambda part: _choose(part, known)) or None
 
 
 def chosen_letters(text: str) -> str:
@@ -255,7 +279,8 @@ def chosen_letters(text: str) -> str:
     >>> chosen_letters("The answers are B and D, not A."), chosen_letters("A: wrong\\nB: right\\nC: right")
     ('BD', 'BC')
     """
-    return _choose(answer_of(text), _Options(("",) * ALPHABET, cased=False, several=True)) or ""
+    options = _Options(("",) * ALPHABET, cased=False, several=True)
+    return read_first_answer(answer_of(text), lambda part: _choose(part, options)) or ""
 
 
 def _options_of(options: Sequence[str]) -> _Options:
@@ -283,6 +308,8 @@ def _choose(answer: str, options: _Options) -> str | None:
             options.with_verdicts,
             options.announced,
             options.concluded,
+            options.in_form,
+            options.in_table,
             options.on_own_line,
             options.mentioned,
         ):
@@ -530,6 +557,51 @@ class _Options:
             if choice is not None and (word := re.compile(r"\w").search(text, start)) is not None:
                 return choice if is_affirmed(text, word.start(), word.end(), labelled=True) else None
         return None
+
+    def of_cell(self, cell: str) -> str | None:
+        """Return the letter of the option that a cell of a table names; None if it names none."""
+        opening = _LEADING_LETTER.match(cell)
+        letter = self.whole_text(cell) or (self.choice_of([opening[1]]) if opening is not None else None)
+        return letter if letter is not None and index_of(letter) < ALPHABET else None
+
+    def in_form(self, text: str) -> str | None:
+        """Return the options that a form ticks, a list with boxes or a table."""
+        return self.choice_of(dict.fromkeys(ticked(text, self.of_cell)))
+
+    def in_table(self, text: str) -> str | None:
+        """Return the options that a table affirms, whose rows or columns are options, each with a verdict."""
+        for table in tables_of(text):
+            for rows in (table, turned(table)):
+                if len(verdicts := self._verdicts_of(rows)) > 1:
+                    choice = self.choice_of(letter for letter, affirmed in verdicts.items() if affirmed) or ""
+                    return choice if self.several else self._corrected(text, text.rfind("|"), choice)
+        return None
+
+    def _verdicts_of(self, rows: Sequence[Sequence[str]]) -> dict[str, bool]:
+        """Return the verdicts on the options that are the rows of a table; empty if a row has none."""
+        headings, body = rows[0], rows[1:]
+        if self.of_cell(headings[0]) is not None:
+            headings, body = [""] * len(headings), rows
+        letters = [self.of_cell(row[0]) for row in body]
+        if None in letters or len(set(letters)) < len(letters):
+            return {}
+        truths = [_CELL_VERDICT.fullmatch(heading) for heading in headings]
+        if (
+            sum(truth is not None for truth in truths) == 2
+            and len({truth["affirmed"] is None for truth in truths if truth}) == 2
+        ):
+            columns = {place: truth["affirmed"] is not None for place, truth in enumerate(truths) if truth is not None}
+            marked = [[place for place in columns if place < len(row) and row[place]] for row in body]
+            if all(len(places) == 1 for places in marked):
+                return {str(letter): columns[places[0]] for letter, places in zip(letters, marked, strict=True)}
+        for place in reversed(range(1, len(headings))):
+            verdicts = [_CELL_VERDICT.match(row[place]) if place < len(row) else None for row in body]
+            if None not in verdicts and _VERDICT_HEADING.fullmatch(headings[place]):
+                return {
+                    str(letter): verdict is not None and verdict["affirmed"] is not None
+                    for letter, verdict in zip(letters, verdicts, strict=True)
+                }
+        return {}
 
     def on_own_line(self, text: str) -> str | None:
         """Return the option that is alone on the first line, begins the first line, or is alone on the last line."""

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 from tripos_compiler.replies.choices import NOUN_AFTER_ARTICLE
 from tripos_compiler.replies.frames import CORRECTION, NO_DOUBT, WINS, Frame, frame_of, plain, sentence_around
-from tripos_compiler.replies.places import boxed, brief, field_of, tag_of, until_reasons
+from tripos_compiler.replies.places import boxed, brief, field_of, read_first_answer, tag_of, ticked, until_reasons
 from tripos_compiler.replies.text import answer_of, late_pattern, nfkc
 
 T = TypeVar("T")
@@ -130,6 +130,10 @@ def read_name(text: str, spellings: Mapping[str, T], mentions: Iterable[str] = (
     answer = answer_of(text)
     if any(_IN_PART in name.casefold() for name in spellings):
         answer = _PARTLY.sub(_IN_PART, answer)
+    return read_first_answer(answer, lambda part: _read_name(part, folded, spellings, mentions))
+
+
+def _read_name(answer: str, folded: Mapping[str, T], spellings: Mapping[str, T], mentions: Iterable[str]) -> T | None:
     if fold(answer) in folded and not _signed(answer):
         return folded[fold(answer)]
     for form in (field_of(answer), boxed(answer), tag_of(answer)):
@@ -141,7 +145,7 @@ def read_name(text: str, spellings: Mapping[str, T], mentions: Iterable[str] = (
     said = _without_other_uses(said, folded)
     names = _Names(folded, tuple(spellings), tuple(mention for mention in mentions if mention))
     for part in dict.fromkeys(filter(None, (until_reasons(said).strip(), said))):
-        for find in (names.announced, names.opening, names.closing, names.predicated, names.mentioned):
+        for find in (names.announced, names.ticked, names.opening, names.closing, names.predicated, names.mentioned):
             found = find(part)
             if found is not None:
                 return found[0] if len(found) == 1 else None
@@ -202,6 +206,11 @@ class _Names(Generic[T]):
             if self._is_affirmed(text, *name.span(), labelled=True):
                 return self._corrected(text, name.end(), [self._value(name[0])])
         return None
+
+    def ticked(self, text: str) -> list[T] | None:
+        """Return the names that a form ticks, a list with boxes or a table."""
+        names = ticked(text, lambda cell: fold(cell) if fold(cell) in self.folded else None)
+        return [self.folded[name] for name in dict.fromkeys(names)] or None
 
     def opening(self, text: str) -> list[T] | None:
         """Return the name at the beginning of a text, before punctuation or the end of its line."""

@@ -33,7 +33,7 @@ from tripos_compiler.replies.number_tokens import (
     scan,
     worded_numbers,
 )
-from tripos_compiler.replies.places import answer_fields, has_conflicting_fields, last_box
+from tripos_compiler.replies.places import answer_fields, has_conflicting_fields, last_box, read_first_answer
 from tripos_compiler.replies.text import late_pattern
 
 # Labels of answers and scores
@@ -859,16 +859,22 @@ def read_number(text: str, locale: str, policy: Policy, scale: float | None = No
         if policy == "whole":
             return NOTHING
         plain = _end_of(plain)
-    reader = _NumberReader(plain, scan(plain, locale), policy == "stated", scale)
-    match policy:
-        case "whole":
-            return reader.read_whole()
-        case "last":
-            return reader.last()
-        case "final":
-            return reader.final_form() or reader.announced(reader.answers) or reader.last_unless_denied()
-        case "stated":
-            return reader.read_stated()
+
+    def read(part: str) -> NumberReading:
+        reader = _NumberReader(part, scan(part, locale), policy == "stated", scale)
+        match policy:
+            case "whole":
+                return reader.read_whole()
+            case "last":
+                return reader.last()
+            case "final":
+                return reader.final_form() or reader.announced(reader.answers) or reader.last_unless_denied()
+            case "stated":
+                return reader.read_stated()
+
+    if policy in ("whole", "last"):
+        return read(plain)
+    return read_first_answer(plain, lambda part: None if (found := read(part)) == NOTHING else found) or NOTHING
 
 
 def _end_of(plain: str) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 from tripos_compiler.replies.text import ReplyText, late_pattern
+
+T = TypeVar("T")
 
 _BOXED = late_pattern(r"\\{1,2}(?:boxed|fbox)\s{0,9}\{|\\.|[{}]", re.DOTALL)
 _FIELD = late_pattern(
@@ -218,6 +220,97 @@ def until_reasons(text: str) -> str:
 def lines_of(text: str) -> Iterator[str]:
     """Yield the non-empty lines of a text."""
     return (line for line in text.splitlines() if re.search(r"\w|[√×✓✗✔✘]", line))
+
+
+_RULE = late_pattern(r"[\s|:–—-]+")
+"""The line below the headings of a table."""
+_OPTION_BOX = late_pattern(r"(?:(?P<ticked>\[[xX✓✔]\]|[☑☒])|\[\s?\]|[☐□])[ \t]*(?P<text>[^\n\[☐□☑☒]{1,200})")
+_TICK = late_pattern(r"[✓✔√✅☑●•]|selected|chosen", re.IGNORECASE)
+_CROSS = late_pattern(r"[xX]")
+"""A tick where nothing else is ticked."""
+
+
+def tables_of(text: str) -> Iterator[list[list[str]]]:
+    """Yield the tables of a text, each as rows of cells, of which the first has the headings.
+
+    >>> [*tables_of("So:\\n| option | fits |\\n| --- | --- |\\n| A | no |\\n| B | yes |\\n\\nThat is all.")]
+    [[['option', 'fits'], ['A', 'no'], ['B', 'yes']]]
+    """
+    lines = deque(text.splitlines())
+    headings = ""
+    while lines:
+        line = lines.popleft()
+        if "|" in headings and "|" in line and "-" in line and _RULE.fullmatch(line):
+            rows = [headings]
+            while lines and "|" in lines[0]:
+                rows.append(lines.popleft())
+            yield [[cell.strip() for cell in _inside(row).split("|")] for row in rows]
+        headings = line
+
+
+def _inside(row: str) -> str:
+    return row.strip().removeprefix("|").removesuffix("|")
+
+
+def turned(table: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return a table with its columns as rows, as many as the shortest row has cells."""
+    return [list(column) for column in zip(*table, strict=False)]
+
+
+def ticked(text: str, option: Callable[[str], T | None]) -> list[T]:
+    """Return the options that a form with all of them ticks: a list with boxes, or a table. `option` returns what a
+    text stands for, None if it is no option. Empty if there is no such form.
+
+    >>> number = {"yes": 1, "no": 0}.get
+    >>> ticked("[ ] yes\\n[x] no", number), ticked("| yes | no |\\n|---|---|\\n| x | |", number)
+    ([0], [1])
+    """
+    boxes = [(box["ticked"] is not None, option(box["text"].strip())) for box in _OPTION_BOX.finditer(text)]
+    options = [value for is_ticked, value in boxes if is_ticked and value is not None]
+    if 0 < len(options) < len(boxes) and all(value is not None for _, value in boxes):
+        return options
+    for table in tables_of(text):
+        for headings, *rows in (table, turned(table)):
+            columns = {place: value for place, cell in enumerate(headings) if (value := option(cell)) is not None}
+            ticks = [_ticks(row, columns) for row in rows]
+            if len(columns) > 1 and ticks and all(len(places) == 1 for places in ticks):
+                return [columns[places[0]] for places in ticks]
+    return []
+
+
+def _ticks(row: Sequence[str], columns: Iterable[int]) -> list[int]:
+    """Return the ticked columns of a row."""
+    cells = {place: row[place] for place in columns if place < len(row)}
+    ticks = [place for place, cell in cells.items() if _TICK.fullmatch(cell)]
+    return ticks or [place for place, cell in cells.items() if _CROSS.fullmatch(cell)]
+
+
+_QUESTION = late_pattern(r"(?:\A|\n)[ \t*_#]{0,4}(?:Q|Question|问题?|题目)\s?\d{0,3}[*_]{0,2}\s?[:：]", re.IGNORECASE)
+"""The label of a question."""
+_ANNOUNCES = late_pattern(r"\b(?:answer|result|solution)\b[^.\n]{0,20}(?:\bis\b|[:=])|####|\\boxed|答案", re.IGNORECASE)
+"""The words before an answer."""
+_FEW_WORDS = 6
+"""Number of words up to which a line may be an answer by itself."""
+
+
+def read_first_answer(text: str, read: Callable[[str], T | None]) -> T | None:
+    """Return what is read in the part of a text that answers the question, or else in all of it.
+
+    A base model goes on after its answer: it invents the next question and answers that. The part before it counts if
+    it is a line of few words or announces its answer; other texts before a question are the preface of an answer.
+
+    >>> read_first_answer("B\\n\\nQ: Which is red?\\nA: C", lambda part: part.split()[-1])
+    'B'
+    >>> read_first_answer("Let me first write down what is asked.\\nQ: Which?\\nA: C", lambda part: part.split()[-1])
+    'C'
+    """
+    question = _QUESTION.search(text)
+    if question is not None:
+        first = text[: question.start()].strip()
+        is_direct = "\n" not in first and len(first.split()) <= _FEW_WORDS
+        if first and (is_direct or _ANNOUNCES.search(first)) and (found := read(first)) is not None:
+            return found
+    return read(text)
 
 
 SHORT = 80

@@ -10,7 +10,18 @@ import re
 from collections import deque
 
 from tripos_compiler.replies.frames import NO_DOUBT, RETRACTION, Frame, frame_of, plain, sentence_around
-from tripos_compiler.replies.places import boxed, brief, field_of, lines_of, tag_of, until_reasons
+from tripos_compiler.replies.places import (
+    boxed,
+    brief,
+    field_of,
+    lines_of,
+    read_first_answer,
+    tables_of,
+    tag_of,
+    ticked,
+    turned,
+    until_reasons,
+)
 from tripos_compiler.replies.text import answer_of, late_pattern
 
 _CJK = r"\u3040-\u30ff\u3400-\u9fff"
@@ -213,7 +224,10 @@ def read_truth(text: str) -> bool | None:
     >>> read_truth("Correct? No."), read_truth("No problem! The answer is yes."), read_truth("未必正确")
     (False, True, None)
     """
-    answer = answer_of(text)
+    return read_first_answer(answer_of(text), _read_answer)
+
+
+def _read_answer(answer: str) -> bool | None:
     for form in (field_of(answer), boxed(answer), tag_of(answer)):
         if form is not None:
             return read_truth(form) if form != answer else None
@@ -225,7 +239,7 @@ def read_truth(text: str) -> bool | None:
     said = plain(answer).strip()
     if said.strip(" .") in ("T", "F"):
         return said[0] == "T"
-    if says_both(said):
+    if says_both(said) and not ticked(said, truth_word):
         return None
     head = until_reasons(said).strip()
     for part in dict.fromkeys(filter(None, (head, said))):
@@ -256,15 +270,28 @@ def says_both(text: str) -> bool:
 
 
 def _read(text: str) -> bool | None:
+    truths = ticked(text, truth_word) or _table_truths(text)
     text = _REASON_SENTENCE.sub(" ", text)
     text = BOTH_TRUTHS.sub(lambda match: " " if match.start() else "-", text)
     announced = _announced(text)
     if announced is not None:
         return None if announced and _is_restricted(text) else announced
+    if truths:
+        return truths[0] if len(set(truths)) == 1 else None
     if len({_value(part) for part in _HEADED.finditer(text)}) > 1:
         return None
     found = _unannounced(text)
     return None if found and _is_restricted(text) else found
+
+
+def _table_truths(text: str) -> list[bool]:
+    """Return the truths in a column of a table, one for each row; empty if no column has one in each."""
+    for _, *rows in tables_of(text):
+        for column in reversed(turned(rows)):
+            truths = [truth for cell in column if (truth := truth_word(cell)) is not None]
+            if len(truths) == len(column):
+                return truths
+    return []
 
 
 def _is_restricted(text: str) -> bool:
