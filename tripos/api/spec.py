@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from tripos.api.errors import RunError, SpecError, for_python, raised_as
 from tripos.api.run import Callback, ProgressCallback, Run, conclude, open_run, run_blocking
 from tripos.releases.network_policy import USER_GIVEN
-from tripos.runs.compilation import CompiledSpec, find_spec, invalid_spec
+from tripos.runs.compilation import CompiledSpec, describe_errors, find_spec
 from tripos.runs.planning import RunPlan, plan_run
 from tripos.runs.preparation import RunWarning, check_denied, prepare
 from tripos.runs.selection import RunRequest
@@ -300,8 +300,7 @@ def compile(  # noqa: A001 - `tripos.compile` is its name
         compilation = source.compile(denied)
     plan = compilation.plan
     if plan is None:
-        error = invalid_spec(str(path), compilation.diagnostics)
-        raise SpecError(error.code, error.message, error.hint, compilation.diagnostics)
+        raise SpecError(*describe_errors(str(path), compilation.diagnostics), compilation.diagnostics)
     compiled = CompiledSpec(str(path), compilation, plan, source.folders)
     return Spec(str(path), compiled, chosen, denied)
 

@@ -28,7 +28,7 @@ from pydantic import Field
 from tripos.cli.context import Context, Outcome, json_text
 from tripos.cli.main import refused_long_paths, run_verb, show_bug
 from tripos.cli.parser import COMMANDS, build_parser, show_failure
-from tripos.runs.compilation import invalid_spec, shipped_spec
+from tripos.runs.compilation import describe_errors, shipped_spec
 from tripos.runs.selection import RunRequest
 from tripos.settings.load import ChosenSettings
 from tripos.settings.options import (
@@ -337,7 +337,7 @@ class ToolContext(Context):
         compilation, folders = super().compile(path, config)
         if compilation.plan is None:
             self.answer.data = to_data(compilation.diagnostics, compilation.silenced)
-            self.answer.fail(invalid_spec(path, compilation.diagnostics))
+            self.answer.fail(TriposError(*describe_errors(path, compilation.diagnostics)))
         return compilation, folders
 
     def show(self, outcome: Outcome) -> ExitCode:

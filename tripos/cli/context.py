@@ -313,12 +313,12 @@ class Context:
     def earlier_spec(self, path: str, config: Config) -> CompiledSpec:
         """Compile one of several versions of a benchmark, a spec or a release, without printing diagnostics. Raises
         `TriposError`."""
-        from tripos.runs.compilation import CompiledSpec, invalid_spec
+        from tripos.runs.compilation import CompiledSpec, describe_errors
 
         source = self.source(path, config)
         compilation = source.compile()
         if compilation.plan is None:
-            raise invalid_spec(path, compilation.diagnostics)
+            raise TriposError(*describe_errors(path, compilation.diagnostics))
         return CompiledSpec(path, compilation, compilation.plan, source.folders)
 
     def earlier_plan(self, path: str, config: Config) -> Plan:

@@ -44,11 +44,11 @@ class CompiledSpec:
         return Path(self.compilation.sources[0].path)
 
 
-def invalid_spec(path: str, diagnostics: Sequence[Diagnostic]) -> TriposError:
-    """Return the errors of a spec as one: the code and the message of the first, and how many there are."""
+def describe_errors(path: str, diagnostics: Sequence[Diagnostic]) -> tuple[str, str, str]:
+    """Return the code, the message and the hint of one error for those of a spec: the first, and how many there are."""
     errors = [diagnostic for diagnostic in diagnostics if diagnostic.severity == "error"]
     message = f"`{path}` has {counted(len(errors), 'error')}: {errors[0].message}"
-    return TriposError(errors[0].code, message, f"tripos explain {errors[0].code}")
+    return errors[0].code, message, f"tripos explain {errors[0].code}"
 
 
 BENCHMARK = re.compile(r"^\s*benchmark\s", re.MULTILINE)
