@@ -155,9 +155,10 @@ def _check_misspelt_role(name: str, known: AbstractSet[str], config: Config) -> 
     variables = {place[1]: variable for variable, place, _ in set_variables(all_variables()) if place[0] == "roles"}
     close = nearest(name, known - (variables if name in variables else config.roles).keys())
     if close is not None:
-        place = f"`{variables[name]}`" if name in variables else "tripos.toml"
-        message = f"{place} has a model for a role `{name}`, which this benchmark does not have"
-        meant = f"{ROLE_PREFIX}{close.upper()}" if name in variables else close
+        message, meant = f"tripos.toml has a model for a role `{name}`, which this benchmark does not have", close
+        if name in variables:
+            message = f"`{variables[name]}` has a model for a role `{name}`, which this benchmark does not have"
+            meant = f"{ROLE_PREFIX}{close.upper()}"
         raise TriposError("R0203", message, f"did you mean `{meant}`?")
 
 

@@ -252,9 +252,9 @@ def _report(machine: Machine, token: Token, last: Token | None, report: SyntaxRe
         after = FOLLOWING.match(source.text, span.end)
         text = f"{last.text} {after[1]}" if after is not None else f"{last.text} …"
         help_ = f"write names and values side by side, without a colon: `{text}`"
-        head = source.text[source.text.rfind("\n", 0, start) + 1 : start].split()
-        if len(head) == 2 and head[0] in ASSIGNING:
-            help_ = f"a value follows `=`: `{head[0]} {last.text} = {after[1] if after is not None else '…'}`"
+        words = source.text[source.text.rfind("\n", 0, start) + 1 : start].split()
+        if len(words) == 2 and words[0] in ASSIGNING:
+            help_ = f"a value follows `=`: `{words[0]} {last.text} = {after[1] if after is not None else '…'}`"
     is_word = token.text.isidentifier()
     if last is not None and last.kind == "_RBRACE" and is_word and not machine.is_inside("_LANGLE"):
         opened = machine.last("_LBRACE")
