@@ -174,6 +174,21 @@ def test_an_unknown_setting_is_told_with_its_line_and_what_was_meant(
 
 
 @pytest.mark.parametrize(
+    ("text", "line", "words", "hint"),
+    [
+        ("[endpoints.'a/b']\nbaseurl = 'http://x'\n", 2, '`endpoints."a/b".baseurl`', "`base_url`"),
+        ("[prices.'a/b']\nin = 1\nouput = 2\n", 2, '`prices."a/b".in`', "input, output"),
+    ],
+)
+def test_a_misspelt_setting_comes_before_the_value_that_is_missing_because_of_it(
+    tmp_path: Path, text: str, line: int, words: str, hint: str
+) -> None:
+    failure = refused(tmp_path, text)
+    assert failure.message.startswith(f"{tmp_path}/tripos.toml:{line}: there is no setting {words} (and ")
+    assert hint in failure.hint
+
+
+@pytest.mark.parametrize(
     ("text", "line", "words"),
     [
         ("max_connections = 0\n", 1, "must be at least 1"),

@@ -327,6 +327,48 @@ def test_a_wrong_project_file_is_named(quiz: Path, tripos: Command, text: str, s
     assert tripos("run", "quiz.tripos", "--model", "mock/careful").code == 0
 
 
+def test_a_role_of_a_variable_that_is_misspelt_is_named(
+    quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if the project file fills the role that was meant: the variable was to replace it."""
+    (quiz / "tripos.toml").write_text('[roles]\njudge = ["mock/careful"]\n')
+    monkeypatch.setenv("TRIPOS_ROLE_JUGDE", "mock/fair")
+    done = tripos("run", "quiz.tripos", "--model", "mock/careful")
+    assert (done.code, "error[R0203]: `TRIPOS_ROLE_JUGDE` has a model for a role `jugde`" in done.err) == (2, True)
+    assert "did you mean `TRIPOS_ROLE_JUDGE`?" in done.err
+    monkeypatch.setenv("TRIPOS_ROLE_JUDGE", "mock/fair")  # both are set: the other may be a role of another benchmark
+    assert tripos("run", "quiz.tripos", "--model", "mock/careful", "--dry-run").code == 0
+
+
+def test_a_place_for_junit_is_checked_before_the_first_call(quiz: Path, tripos: Command) -> None:
+    (quiz / "folder").mkdir()
+    for path, why in (("nowhere/junit.xml", "there is no folder `nowhere`"), ("folder", "it is a folder")):
+        done = tripos("run", "quiz.tripos", *CAREFUL, "--junit", path)
+        assert (done.code, f"error[S0102]: cannot write `{path}`: {why}" in done.err) == (2, True)
+    assert not (quiz / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("quizz.tripos", "quiz.tripos"),
+        ("quiz", "quiz.tripos"),
+        ("inner/quiz", "inner/quiz.tripos"),
+        ("iner", "inner"),
+        ("something.tripos", None),
+        ("nowhere/quiz.tripos", None),
+    ],
+)
+def test_a_spec_that_is_not_there_is_told_with_the_one_beside_it(
+    quiz: Path, tripos: Command, path: str, meant: str | None
+) -> None:
+    (quiz / "inner").mkdir()
+    (quiz / "inner/quiz.tripos").write_text(QUIZ, "utf-8")
+    done = tripos("run", path, *CAREFUL)
+    hint = "give a .tripos file or a folder that holds one" if meant is None else f"did you mean `{meant}`?"
+    assert (done.code, f"there is no spec at `{path}`\n  = help: {hint}\n" in done.err) == (2, True), done.err
+
+
 def test_data_is_looked_for_where_the_project_file_and_the_flag_say(quiz: Path, tripos: Command, once: Command) -> None:
     (quiz / "kept").mkdir()
     (quiz / "items.jsonl").rename(quiz / "kept/items.jsonl")

@@ -22,6 +22,64 @@ def test_a_colon_behind_a_name_is_told_to_go(line: str, shown: str) -> None:
     assert mistake.help == f"write names and values side by side, without a colon: {shown}"
 
 
+RAG = """\
+benchmark b "1.0.0" { languages en }
+role candidate compared
+role judge
+arm tone { warm, plain }
+scorer grounded(reply: text) by judge { prompt "Good? {{ reply }}", gives 1..5 }
+scenario s {
+  arms tone
+  ask reply by candidate {
+    system      "Be friendly." when tone == warm
+    prompt      "Why?"
+    temperature 0
+  }
+  score long     = words(reply.text) >= 3
+  score grounded = grounded(reply.text)
+}
+measure m = mean(long) lower is better by tone
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "help_"),
+    [
+        ("lower is better by tone", "by tone lower is better", "E0106", "write `lower is better by tone`"),
+        ("lower is better by tone", "by tone, metric higher is better", "E0106",
+         "write `higher is better by tone, metric`"),
+        ("mean(long) lower is better by tone", "mean(grounded) by tone across judge", "E0106",
+         "write `across judge by tone`"),
+        ("= grounded(reply.text)", "= gruonded(reply.text)", "E0205", "did you mean `grounded`?"),
+        ("gives 1..5", "gives 1-5", "E0302", "a range is written `1..5`"),
+        ("score long     =", "score long :", "E0101", "a value follows `=`: `score long = words`"),
+        (">= 3", "> = 3", "E0101", "did you mean `>=`?"),
+        ("role judge\n", "// the judge\nrole judge\n", "E0101", "a comment begins with `#`"),
+        ("role judge\n", "/* the judge */\nrole judge\n", "E0101", "a comment begins with `#`"),
+        ("role judge\n", "-- the judge\nrole judge\n", "E0106", "a comment begins with `#`"),
+        ("temperature 0", "temperature 0 // cold", "E0101", "a comment begins with `#`"),
+        (">= 3", "// 3", "E0101", "here it is written `floor(x / y)`"),
+        ("tone == warm", "tone = warm", "E0106",
+         "two values are compared by `==`; it is written `system LABELS [when COND]`"),
+    ],
+)  # fmt: skip
+def test_a_slip_is_told_once_with_what_to_write(old: str, new: str, code: str, help_: str) -> None:
+    assert old in RAG and not list(compile_text(RAG).diagnostics)
+    [mistake] = compile_text(RAG.replace(old, new)).diagnostics
+    assert (mistake.code, mistake.help) == (code, help_)
+
+
+def test_a_score_of_another_function_may_not_have_the_name_of_a_scorer() -> None:
+    other = RAG.replace("= grounded(reply.text)", "= rounded(reply.text)")
+    other = other.replace("scenario s {", "let rounded(reply: text) = words(reply)\nscenario s {", 1)
+    assert "E0202" in {each.code for each in compile_text(other).diagnostics}
+
+
+def test_a_clause_after_by_may_be_the_name_of_an_arm() -> None:
+    spec = RAG.replace("arm tone", "arm across").replace("arms tone", "arms across").replace("tone ==", "across ==")
+    assert not list(compile_text(spec.replace("lower is better by tone", "by across")).diagnostics)
+
+
 ARMS = """\
 benchmark b "1.0.0" { languages en }
 role candidate compared

@@ -389,8 +389,11 @@ def test_a_diff_takes_a_revision_of_git(
     shutil.copytree(LESSONS, tmp_path / "specs/lessons")
     commit_all(tmp_path)
     spec = tmp_path / "specs/lessons/spec.tripos"
-    spec.write_text(spec.read_text("utf-8").replace("Lessons", "Lectures"), "utf-8")
     monkeypatch.chdir(tmp_path)
+    against = ["check", "specs/lessons", "--against", "HEAD:specs/lessons"]
+    assert run_command(against) == 0
+    spec.write_text(spec.read_text("utf-8").replace("Lessons", "Lectures"), "utf-8")
+    assert (run_command(against), "error[E0901]" in capsys.readouterr().err) == (2, True)
     for given in ("HEAD:specs/lessons/spec.tripos", "HEAD:specs/lessons"):
         assert run_command(["diff", given, "specs/lessons", "--format", "json"]) == 0
         assert json.loads(capsys.readouterr().out)["part"] == "patch"

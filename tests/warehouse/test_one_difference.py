@@ -19,9 +19,9 @@ from tests.compiler.compiling import compile_files, compile_text, plan_of
 from tests.lengths import sized
 from tests.warehouse.synthetic import Results
 from tripos_compiler.language.plan_diff import are_comparable
-from tripos_compiler.plan import Measure, Plan
+from tripos_compiler.plan import Column, Measure, Plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures.differences import ModelDifferences
+from tripos_warehouse.measures.differences import ModelDifferences, model_differences
 from tripos_warehouse.measures.directions import better_direction
 from tripos_warehouse.measures.measure_rows import text_of
 from tripos_warehouse.measures.sides import Cell, Side
@@ -319,6 +319,44 @@ scenario sums {
     plan = plan_of(compile_files(tmp_path, {"spec.tripos": spec, "items.jsonl": item}))
     found = {measure.name: better_direction(plan, measure) for measure in plan.measures}
     assert [(found[f"sums.m{place}"], figure) for place, (_, figure) in enumerate(figures)] == figures
+
+
+@pytest.mark.parametrize("seed", range(sized(2, 40)))
+def test_the_mean_of_an_expression_is_compared_as_that_of_a_score(store: Store, seed: int) -> None:
+    """`mean(words(answer.text))` reads values of a column, and not the score `length` with the same values."""
+    source = random.Random(seed)
+    own = """measure wordy = mean(words(answer.text)) lower is better
+  measure hints = mean(words(answer.text)) by hint
+  measure long  = mean(length)
+  measure longs = mean(length) by hint
+"""
+    plan = plan_of(compile_text(SPEC.replace("measure total ", f"{own}  measure total ", 1)))
+    names = [step.name for step in plan.scenarios[0].steps if isinstance(step, Column)]
+    results = Results(plan, models=("a", "b"))
+    for number in range(source.choice([5, 12])):
+        item = f"sums{number:02}"
+        results.item("sums", item, axes={"level": "easy"})
+        for model, more in (("a", 0), ("b", 4)):
+            for hint in ("none", "some"):
+                value = float(source.randint(1, 9) + more)
+                for step in ("length", *names):
+                    results.add("sums", step, item, value, model=model, arms={"hint": hint})
+    results.write(store)
+    connection, run = connect_run(store)
+    with connection:
+        one, two = (RunSide(connection, plan, (model,), run) for model in ("a", "b"))
+        comparison = compare(one, two)
+        side = Side(connection, plan, ("a", "b"))
+        boards = {measure.name: model_differences(side, measure) for measure in plan.measures}
+    rows = {(row.name, row.of): row for row in comparison.sections[0].rows}
+    wordy, score = rows["sums.wordy", ""], rows["sums.long", ""]
+    assert (wordy.a, wordy.b) == pytest.approx((score.a, score.b))
+    assert wordy.difference.value == pytest.approx(score.difference.value)
+    assert wordy.difference.standard_error == pytest.approx(score.difference.standard_error)
+    assert {of for name, of in rows if name == "sums.hints"} == {"none", "some"}
+    assert wordy.regression == ("worse" if wordy.p is not None and wordy.p < 0.05 else None)
+    assert not {name for name, _ in comparison.unpaired} & {"sums.wordy", "sums.hints"}
+    assert {cell for cell, _, _ in boards["sums.hints"]} == {cell for cell, _, _ in boards["sums.longs"]}
 
 
 def test_a_value_is_not_bold_if_its_model_is_worse_on_the_items_that_both_have(store: Store) -> None:

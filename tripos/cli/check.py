@@ -26,7 +26,17 @@ from tripos_compiler.source.inputs import DataError
 
 if TYPE_CHECKING:
     from tripos.cli.secrecy_trial import SecrecyResult
+    from tripos.settings.config import Config
     from tripos_compiler.diagnostics.diagnostic import Diagnostic, Silenced
+    from tripos_compiler.plan import Plan
+
+
+def _earlier_plan(context: Context, config: Config) -> Plan:
+    """Return the plan of the earlier version that the versions of the benchmarks are checked against."""
+    from tripos.cli.diff import open_version  # reads a store too, which a check does not
+
+    with open_version(context, context.options.against, config) as version:
+        return version.plan
 
 
 def main(context: Context) -> Outcome:
@@ -35,7 +45,7 @@ def main(context: Context) -> Outcome:
     gc.disable()  # syntax trees have no cycles worth collecting in a short process
     options, config = context.options, context.project_config
     denied = context.denied(config)
-    against = context.earlier_plan(options.against, config) if options.against else None
+    against = _earlier_plan(context, config) if options.against else None
     # A shell pattern also matches folders of shared declarations, which are checked with the benchmarks that use them.
     refuse_if_untrusted(context.trust, *options.paths)
     paths = [each for each in options.paths if not has_shared_parts(Path(each))] or options.paths

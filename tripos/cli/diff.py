@@ -19,6 +19,7 @@ from tripos.cli.context import Context, Outcome
 from tripos.releases.opening import run_git
 from tripos.runs.compilation import CompiledSpec
 from tripos.runs.next_run import NextRun, forecast_next_run
+from tripos.settings.config import Config
 from tripos.settings.options import MODEL, ROLE, STORE
 from tripos.terminal import escape_controls, terminal_width
 from tripos_compiler.diagnostics.i18n import localized
@@ -47,9 +48,10 @@ class Version:
 
 
 @contextmanager
-def open_version(context: Context, place: str) -> Iterator[Version]:
-    """Open a spec, a release, a plan in JSON, or `REVISION:PATH`, whose files exist until it is closed. Raises
-    `TriposError`."""
+def open_version(context: Context, place: str, config: Config | None = None) -> Iterator[Version]:
+    """Open a spec, a release, a plan in JSON, or `REVISION:PATH`, whose files exist until it is closed. Folders of data
+    and releases are those of `config`, by default the settings of the command. Raises `TriposError`."""
+    config = context.config if config is None else config
     with ExitStack() as until:
         revision, colon, path = place.partition(":")
         if colon and revision and not path.startswith("//") and not Path(place).exists():
@@ -57,9 +59,9 @@ def open_version(context: Context, place: str) -> Iterator[Version]:
             _check_out(revision, path or ".", Path(folder))
             place = str(Path(folder) / path)
         if place.endswith(".json"):
-            yield Version(context.earlier_plan(place, context.config))
+            yield Version(context.earlier_plan(place, config))
         else:
-            spec = context.earlier_spec(place, context.config)
+            spec = context.earlier_spec(place, config)
             yield Version(spec.plan, spec)
 
 

@@ -384,13 +384,11 @@ def extend_spec(context: Context, named: str, added: Additions) -> tuple[Plan, l
     Raises `InvalidSpec` after printing the diagnostics of a spec with errors, and `TriposError` if the extended spec
     would have errors.
     """
-    from tripos.runs.compilation import find_spec
+    from tripos.runs.compilation import find_spec, no_spec_at
 
     options = context.options
     if not Path(options.path).exists():  # a shipped spec must not be changed
-        raise TriposError(
-            "E0108", f"there is no spec at `{options.path}`", "give a .tripos file or a folder that holds one"
-        )
+        raise no_spec_at(options.path)
     config = context.config
     spec = find_spec(options.path, options.data, config.data, config.releases)
     if spec.release is not None:

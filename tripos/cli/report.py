@@ -240,6 +240,14 @@ def write_junit(report: Report, path: str) -> None:
     write_xml(junit(report), path)
 
 
+def check_xml_place(path: str) -> None:
+    """Raise `TriposError` S0102 if JUnit XML cannot be written to a path, before a run costs anything."""
+    folder = Path(path).parent
+    fault = "it is a folder" if Path(path).is_dir() else None if folder.is_dir() else f"there is no folder `{folder}`"
+    if fault is not None:
+        raise TriposError("S0102", f"cannot write `{path}`: {fault}", "write it somewhere else")
+
+
 def write_xml(text: str, path: str) -> None:
     """Write JUnit XML to a file. Raises `TriposError` S0102 if the file cannot be written."""
     write_file(Path(path), text)

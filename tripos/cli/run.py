@@ -27,7 +27,7 @@ from tripos.cli.progress import (
     views_of,
     wrap_labelled,
 )
-from tripos.cli.report import exit_code_of, headline_lines, store_options, write_junit
+from tripos.cli.report import check_xml_place, exit_code_of, headline_lines, store_options, write_junit
 from tripos.errors import is_interrupt
 from tripos.releases.frozen import withheld_note
 from tripos.runs.clusters import Sharding, array_script, job_manifest, manifest_text, run_shards, shard_command, submit
@@ -95,6 +95,8 @@ def run_compiled(
     context.check_models(prepared.binding.all_models)
     if options.dry_run:
         return _dry_run(context, prepared, config)
+    if options.junit:
+        check_xml_place(options.junit)
     workers, detach = RunParameters.workers.of(options), RunParameters.detach.of(options)
     run = open_run(spec, request, prepared, config, context.warn, workers=workers, detach=detach)
     with contextlib.ExitStack() as stack:

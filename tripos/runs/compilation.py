@@ -17,7 +17,7 @@ from tripos.releases.opening import ReleaseFolders
 from tripos.settings.options import DATA
 from tripos.settings.trust import refuse_if_untrusted
 from tripos_compiler.compile import Compilation, compile_spec
-from tripos_compiler.diagnostics.diagnostic import Diagnostic, deny
+from tripos_compiler.diagnostics.diagnostic import Diagnostic, deny, nearest
 from tripos_compiler.diagnostics.text_format import counted, not_utf8
 from tripos_compiler.errors import TriposError
 from tripos_compiler.plan import Plan
@@ -160,8 +160,7 @@ def find_spec(
     if not given.exists():
         shipped = shipped_spec(path)
         if shipped is None:
-            hint = "give a .tripos file or a folder that holds one"
-            raise TriposError("E0108", f"there is no spec at `{path}`", hint)
+            raise no_spec_at(path)
         given = shipped
     main = given if given.is_file() else _main_file(given)
     named = tuple(Path(folder) for folder in data)
@@ -189,6 +188,17 @@ def _shipped_roots() -> tuple[Path, Path]:
     """Return the folders of specs that come with Tripos: in its package, and next to it in its repository."""
     package = Path(__file__).resolve().parents[1]
     return package / "specs", package.parent / "specs"
+
+
+def no_spec_at(path: str) -> TriposError:
+    """Return the error for a path without a spec. Its hint is the spec beside it whose name is nearly the same."""
+    wanted = Path(path)
+    specs = {*wanted.parent.glob("*.tripos"), *(each.parent for each in wanted.parent.glob("*/*.tripos"))}
+    by_name = {each.name: each for each in sorted(specs)}
+    by_stem = {each.stem: each for each in by_name.values() if each.suffix}
+    close = by_stem.get(wanted.name) or by_name.get(nearest(wanted.name, by_name) or "")
+    hint = "give a .tripos file or a folder that holds one" if close is None else f"did you mean `{close}`?"
+    return TriposError("E0108", f"there is no spec at `{path}`", hint)
 
 
 def _main_file(folder: Path) -> Path:

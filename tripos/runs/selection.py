@@ -15,6 +15,7 @@ from tripos.releases.frozen import restore_given
 from tripos.runs.compilation import CompiledSpec
 from tripos.runs.records import Recording, find_recording
 from tripos.settings.config import Config
+from tripos.settings.environment import ROLE as ROLE_PREFIX, set_variables
 from tripos.settings.option import listed_names
 from tripos.settings.options import (
     BATCH,
@@ -43,7 +44,7 @@ from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.formats import check_size, rows_in
 from tripos_runtime.datasets.selection import Selection, Shard, StopRule
 from tripos_runtime.datasets.trust import TRUSTED, Trust
-from tripos_runtime.models.catalog import plugin_of
+from tripos_runtime.models.catalog import all_variables, plugin_of
 from tripos_runtime.models.kinds import REPLIES, kind_of
 from tripos_runtime.models.reply_table import ReplyTableModel, file_of, read_replies, table_identity
 from tripos_runtime.models.trained_rewards import pinned_name
@@ -123,14 +124,8 @@ def bind_roles(
     models = choices.models or flags.get(compared) or config.models or config.roles.get(compared, ())
     # tripos.toml may serve several benchmarks, so roles that this one lacks are ignored there, but not in options.
     known = {role.name for role in plan.roles}
-    for name in config.roles.keys() - known:
-        close = nearest(name, known - config.roles.keys())
-        if close is not None:
-            raise TriposError(
-                "R0203",
-                f"tripos.toml has a model for a role `{name}`, which this benchmark does not have",
-                f"did you mean `{close}`?",
-            )
+    for name in sorted(config.roles.keys() - known):
+        _check_misspelt_role(name, known, config)
     shared = {name: role for name, role in config.roles.items() if name in known}
     others = {name: flag for name, flag in flags.items() if name != compared}
     recording = find_recording(models, others, config.store)
@@ -151,6 +146,20 @@ def bind_roles(
         own = {name: by for name, by in binding.identities.items() if name not in recorded}
         binding = replace(binding, identities={**own, **recording.run.identities})
     return BoundRoles(binding, recording, tables)
+
+
+def _check_misspelt_role(name: str, known: AbstractSet[str], config: Config) -> None:
+    """Raise `TriposError` R0203 if a role of the settings that a benchmark lacks is nearly one of its roles, `known`,
+    that has no model. For a role of a variable, the models of other variables count, and not those of `tripos.toml`,
+    which the variable was to replace."""
+    variables = {place[1]: variable for variable, place, _ in set_variables(all_variables()) if place[0] == "roles"}
+    close = nearest(name, known - (variables if name in variables else config.roles).keys())
+    if close is not None:
+        message, meant = f"tripos.toml has a model for a role `{name}`, which this benchmark does not have", close
+        if name in variables:
+            message = f"`{variables[name]}` has a model for a role `{name}`, which this benchmark does not have"
+            meant = f"{ROLE_PREFIX}{close.upper()}"
+        raise TriposError("R0203", message, f"did you mean `{meant}`?")
 
 
 def local_artefacts(

@@ -188,7 +188,8 @@ def _validate(model: type[BaseModel], table: Mapping[str, Any], path: Path | Non
     try:
         model.model_validate(table)
     except ValidationError as error:
-        first, *more = error.errors()
+        # A misspelt name comes before the value that is missing because of it.
+        first, *more = sorted(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
         place = tuple(str(part) for part in first["loc"])
         others = f" (and {len(more)} more)" if more else ""
         line = find_line(text, place)

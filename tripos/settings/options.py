@@ -371,7 +371,10 @@ class CheckParameters(Parameters):
     all = flag("show every error and warning, not only the first 100")
     format = option(choice("text", "json", "sarif", "github"), "set the format of errors and warnings", default="text")
     json = JSON.but("print JSON, like --format json")
-    against = option(SPEC_PATH, "check the version number against an earlier version: a spec, or a plan in JSON")
+    against = option(
+        SPEC_PATH,
+        "check the version against an earlier one: a spec, a release, a plan in JSON, or REVISION:PATH of git",
+    )
     worlds = option(
         COUNT, "test secrecy in N pairs of worlds that differ in secrets alone (default: 4)", nargs="?", const=4
     )

@@ -150,6 +150,16 @@ class Signature:
         alone = [item.items[0] for item in self.items if isinstance(item, Maybe) and len(item.items) == 1]
         return frozenset(text for item in alone if isinstance(item, Word) for text in item.texts)
 
+    @cached_property
+    def clauses(self) -> frozenset[str]:
+        """The first words of optional parts with several words, such as `from COLUMNS`.
+
+        >>> sorted(Signature("NAME = VALUE [lower|higher is better] [secret] [by DIMS...]").clauses)
+        ['by', 'higher', 'lower']
+        """
+        parts = [item.items for item in self.items if isinstance(item, Maybe) and len(item.items) > 1]
+        return frozenset(text for first, *_ in parts if isinstance(first, Word) for text in first.texts)
+
     @property
     def shown(self) -> str:
         """Signature for people."""

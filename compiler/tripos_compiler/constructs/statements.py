@@ -69,6 +69,8 @@ def report_mismatch(entry: Entry, miss: Mismatch, construct: Construct, diagnost
             help_ = f"did you mean `{close}`? {help_}"
         if isinstance(element, BinaryExpr) and element.operator == "==":
             help_ = f"a name is given a value by one `=`; {help_}"
+        if "COND" in construct.shape.text and describe_syntax(element) == "`=`":
+            help_ = f"two values are compared by `==`; {help_}"
         if wanted == "a name" and (joined := joined_names(element, "-")):
             help_ = f"a name has no hyphens: write `{'_'.join(joined)}`; {help_}"
         if "DIMS" in construct.shape.text:
@@ -405,6 +407,8 @@ def _unknown(
             case BinaryExpr(operator="-", left=Name(text=left), right=Name(text=right)):  # as an option is written
                 joined = "_".join((left, right))
                 help_ = f"did you mean `{joined}`?" if joined in table else help_
+        if first.span.excerpt.startswith("--"):
+            help_ = "a comment begins with `#`"
         diagnostics.error("E0106", message, first.span, help=help_)
         return
     notation = notation_for("statement", keyword)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from itertools import chain
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.diagnostics.diagnostic import Label
+from tripos_compiler.diagnostics.diagnostic import Label, nearest
 from tripos_compiler.language.references import names_in, roles_called, transitive_dependencies
+from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.library.types import holds_media, type_notation, without_optional
 from tripos_compiler.lowering.folding import map_expression
 from tripos_compiler.lowering.steps import (
@@ -126,6 +128,17 @@ def _judge_of(steps: Steps, value: Syntax) -> Name | None:
     return name if name.text in declared and not computed else None
 
 
+def _is_misspelt(program: Program, statement: Statement, scorer: str) -> bool:
+    """Return true if the value of a score calls a function that does not exist, by nearly the name of a scorer."""
+    value = statement.syntax("value") if statement.construct == "score" else None
+    if not isinstance(value, CallExpr) or not isinstance(value.function, Name):
+        return False
+    called = value.function.text
+    declared = (program.declared.get(kind, {}) for kind in ("function", "scorer"))
+    known = {*FUNCTIONS, *program.formulas, *program.plugins, *chain.from_iterable(declared)}
+    return called not in known and nearest(called, [scorer]) is not None
+
+
 def is_score_name_available(steps: Steps, name: Name, statement: Statement) -> bool:
     """Return true if a score can have this name; otherwise report it.
 
@@ -138,6 +151,8 @@ def is_score_name_available(steps: Steps, name: Name, statement: Statement) -> b
         taken = steps.program.declared.get(kind, {}).get(name.text)
         if kind == "scorer" and name.text not in steps.program.scorers:
             continue  # formulas and functions have no scores of their own name
+        if taken is not None and kind == "scorer" and _is_misspelt(steps.program, statement, name.text):
+            continue  # there is no such function, which is reported
         if taken is not None and (own is None or own.text != name.text):
             label = Label(taken.span, "declared here")
             message = f"`{name.text}` is a {kind} already, and their means would mix"

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from functools import lru_cache
 
+from tripos_compiler.constructs.table import CONSTRUCTS
 from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.diagnostics.habits import AFTER_BLOCK, notation_for
 from tripos_compiler.library.signature import in_bounds
@@ -79,6 +80,8 @@ HUMAN = {
 
 
 VERSION = re.compile(r"(?<![\w.])\d+\.\d+\.\d+(?![\w.])")
+ASSIGNING = frozenset(construct.starts_with for construct in CONSTRUCTS if "= VALUE" in construct.shape.text)
+"""The first words of statements that give a name a value."""
 FOLLOWING = re.compile(r"[ \t]*([\w.]+)")
 """Word after a colon."""
 
@@ -249,6 +252,9 @@ def _report(machine: Machine, token: Token, last: Token | None, report: SyntaxRe
         after = FOLLOWING.match(source.text, span.end)
         text = f"{last.text} {after[1]}" if after is not None else f"{last.text} …"
         help_ = f"write names and values side by side, without a colon: `{text}`"
+        words = source.text[source.text.rfind("\n", 0, start) + 1 : start].split()
+        if len(words) == 2 and words[0] in ASSIGNING:
+            help_ = f"a value follows `=`: `{words[0]} {last.text} = {after[1] if after is not None else '…'}`"
     is_word = token.text.isidentifier()
     if last is not None and last.kind == "_RBRACE" and is_word and not machine.is_inside("_LANGLE"):
         opened = machine.last("_LBRACE")
@@ -267,6 +273,14 @@ def _report(machine: Machine, token: Token, last: Token | None, report: SyntaxRe
             help_ = "a filter is written as a function: `name(x)`"
     if last is not None and last.kind == "EQUALS" and token.kind in ("GT", "LT"):
         help_ = f"did you mean `{token.text}=`?"
+    if last is not None and last.kind in ("GT", "LT") and token.kind == "EQUALS":
+        help_ = f"did you mean `{last.text}=`?"
+    signs = start - 1 if before == "/" else start
+    if (
+        source.text.startswith(("//", "/*"), signs)
+        and "=" not in source.text[source.text.rfind("\n", 0, start) : start]
+    ):
+        help_ = "a comment begins with `#`"
     report.diagnostics.error(report.code, problem, span, help=help_)
 
 

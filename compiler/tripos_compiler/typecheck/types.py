@@ -31,6 +31,7 @@ from tripos_compiler.resolve.program import Program
 from tripos_compiler.source.text import Span
 from tripos_compiler.source.tree import (
     Argument,
+    BinaryExpr,
     CallExpr,
     Generic,
     Name,
@@ -110,6 +111,8 @@ def read_type(program: Program, syntax: Syntax, *, valued: bool = False) -> Type
         case Record(block=block):
             return record_type(program, read_statements(block, program.diagnostics, "record"), block.span, nested=True)
     help_ = "types are text, integer, number, bool, 1..5, choice(A, B), list<text>, set<text>, { a text }, dialogue"
+    if isinstance(syntax, BinaryExpr) and syntax.operator == "-":
+        help_ = f"a range is written `{syntax.left.span.excerpt}..{syntax.right.span.excerpt}`"
     program.diagnostics.error("E0302", f"{describe_syntax(syntax)} is not a type", syntax.span, help=help_)
     return None
 

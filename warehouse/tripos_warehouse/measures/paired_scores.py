@@ -76,7 +76,8 @@ def paired_figure(plan: Plan, measure: Measure) -> SumOfMeans | None:
     `mean(m)`, `(m[kind: a] + m[kind: b]) / 2` and `1 - mean(m)`.
 
     Scores can be paired if those without a value are left out, and if cells go by columns of the scores or by fields of
-    items; groups of axes and nodes of paths are neither.
+    items; groups of axes and nodes of paths are neither. Values of a column, as of `mean(words(reply.text))`, are no
+    scores.
     """
     if measure.missing != "skip" or measure.corrected:
         return None
@@ -84,7 +85,8 @@ def paired_figure(plan: Plan, measure: Measure) -> SumOfMeans | None:
     figure = SumOfMeans(mean, mean.by) if mean is not None else _sum_in(plan, measure)
     if figure is None or not set(measure.by) <= set(figure.by) or not _are_readable(plan, figure.by):
         return None
-    return figure
+    values = scored_values_of(plan)
+    return figure if all(values.named(name, figure.mean.scenario).stored for name in figure.mean.values) else None
 
 
 def _sum_in(plan: Plan, measure: Measure) -> SumOfMeans | None:

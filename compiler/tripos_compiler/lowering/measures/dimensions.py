@@ -157,12 +157,22 @@ def read_dimensions(
 
 def check_names(program: Program, written: Sequence[Syntax]) -> None:
     """Report names that cannot be dimensions of anything, for a figure that is wrong."""
-    known = [*BUILT_IN_DIMENSIONS, *program.declared.get("axis", {}), *program.declared.get("arm", {}), "language"]
+    known = _declared_dimensions(program)
     for name in written:
-        if isinstance(name, Name) and name.text not in known and name.text not in element_names(program):
+        if isinstance(name, Name) and name.text not in names_of_dimensions(program):
             help_ = suggest(name.text, known, f"it goes by {', '.join(known[:8])}")
             message = f"there is no dimension `{name.text}`"
             program.diagnostics.error("E0201", message, name.span, help=help_, unknown=name.text)
+
+
+def _declared_dimensions(program: Program) -> list[str]:
+    """Return the names of dimensions that do not depend on what is divided."""
+    return [*BUILT_IN_DIMENSIONS, *program.declared.get("axis", {}), *program.declared.get("arm", {}), "language"]
+
+
+def names_of_dimensions(program: Program) -> set[str]:
+    """Return the names that are a dimension of some figure, including those of elements."""
+    return {*_declared_dimensions(program), *element_names(program)}
 
 
 def element_names(program: Program) -> set[str]:

@@ -14,6 +14,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
 
 from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs.table import constructs_in
 from tripos_compiler.diagnostics.diagnostic import Diagnostics, Label
 from tripos_compiler.language.aggregates import AGGREGATES, declared_aggregate
 from tripos_compiler.language.evaluation import Unavailable, evaluate
@@ -25,7 +26,7 @@ from tripos_compiler.library.ranges import Interval
 from tripos_compiler.lowering.datasets import known_data
 from tripos_compiler.lowering.declarations import in_order
 from tripos_compiler.lowering.measures.aggregates import find_measure, grader_of, graders_of
-from tripos_compiler.lowering.measures.dimensions import check_names
+from tripos_compiler.lowering.measures.dimensions import check_names, names_of_dimensions
 from tripos_compiler.lowering.measures.figures import difference_of, read_difference, read_figure, read_whole
 from tripos_compiler.lowering.measures.normal_forms import Direction, directions_of, with_missing
 from tripos_compiler.lowering.measures.typed_figures import (
@@ -293,9 +294,26 @@ def _measures_in_order(
     return [key for key in order if key not in circular]
 
 
+def _is_by_last(program: Program, statement: Statement) -> bool:
+    """Return true if no clause of a measure, such as `higher is better`, stands after `by` and was read as names of
+    dimensions; otherwise report it."""
+    [construct] = constructs_in("scenario")["measure"]
+    clauses, written = construct.shape.clauses - names_of_dimensions(program), statement.many("dims")
+    place = next((place for place, name in enumerate(written) if isinstance(name, Name) and name.text in clauses), None)
+    if place is None:
+        return True
+    first, texts = written[place], [name.span.excerpt for name in written]
+    line = f"{' '.join(texts[place:])} by {', '.join(texts[:place])}"
+    message = f"`{first.span.excerpt}` stands after `by`, which comes last"
+    program.diagnostics.error("E0106", message, first.span, help=f"write `{line.removesuffix(' by ')}`")
+    return False
+
+
 def _measure(program: Program, reading: FigureContext, declaration: MeasureDeclaration) -> LoweredMeasure | None:
     """Lower a measure; None if it is wrong."""
     attempt, statement = program.diagnostics.attempt(), declaration.statement
+    if not _is_by_last(program, statement):
+        return None
     role_known = reading.across is None or program.is_declared("role", reading.across)
     figured = read_whole(reading, statement.syntax("value"))
     if figured is None:
