@@ -119,7 +119,7 @@ def test_ask_makes_one_call_at_a_price_that_says_where_it_is_from(
     assert told == "1.00 USD in, 2.00 out for a million tokens (tripos.toml)"
     [(status, told, _)] = found(done, "openai/tutor", "asked")
     assert (status, server.asked) == ("ok", 1)
-    assert told.endswith("as tutor; 3 tokens in, 2 out, 0.000007 USD")
+    assert told.endswith("as tutor; 3 tokens in, 2 out, 0.0000070 USD")
 
 
 def down(folder: Path, server: Server) -> None:

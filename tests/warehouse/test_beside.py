@@ -81,32 +81,18 @@ def test_where_there_is_room_every_model_has_its_column_and_counts_stand_beside(
     assert lines[0].split()[4:] == ["items", "n", "coverage"]
 
 
-def test_counts_give_way_first_and_are_told_below(plan: Plan, tables: dict[str, MeasureTable]) -> None:
+def test_where_room_is_short_counts_then_names_then_intervals_give_way_and_are_told_below(
+    plan: Plan, tables: dict[str, MeasureTable]
+) -> None:
     lines = shown(plan, tables, "by_metric", 100)
     assert lines[0].split()[1:] == [f"lab/{letter}-model-with-a-name" for letter in "abc"]
     assert lines[-1] == "items 6, n 18, coverage 100%"
-
-
-def test_then_names_become_letters_with_a_line_for_each(plan: Plan, tables: dict[str, MeasureTable]) -> None:
     lines = shown(plan, tables, "by_metric", 78)
     assert lines[0].split()[1:] == ["A", "B", "C"]
     assert lines[-4:-1] == [f"{letter}  lab/{letter.lower()}-model-with-a-name" for letter in "ABC"]
-    assert "[" in lines[2]
-
-
-def test_then_intervals_have_one_length_and_its_meaning_is_told(plan: Plan, tables: dict[str, MeasureTable]) -> None:
-    lines = shown(plan, tables, "by_metric", 60)
-    assert "[" not in lines[2] and "±" in lines[2]
-    assert lines[-1].startswith("±: how far")
-
-
-def test_then_intervals_go_and_the_widest_is_told(plan: Plan, tables: dict[str, MeasureTable]) -> None:
-    lines = shown(plan, tables, "by_metric", 42)
-    assert "±" not in lines[2] and "[" not in lines[2]
-    assert lines[-1].startswith("95 % intervals: at most ±")
-
-
-def test_where_nothing_helps_there_is_no_such_table(plan: Plan, tables: dict[str, MeasureTable]) -> None:
+    for width, mark, told in ((78, "[", ""), (60, "±", "±: how far"), (42, "", "95 % intervals: at most ±")):
+        lines = shown(plan, tables, "by_metric", width)
+        assert [each for each in "[±" if each in lines[2]] == list(mark) and lines[-1].startswith(told)
     table = pivot_table(plan, tables["by_metric"], ["lab/a-model-with-a-name", "b", "c"], ())
     assert table is not None and fitted(table, 25) is None
 

@@ -129,7 +129,7 @@ def recorded(
     return found
 
 
-@pytest.mark.parametrize("seed", range(sized(1, 40)))
+@pytest.mark.parametrize("seed", sized((0, 2), tuple(range(40))))
 def test_a_difference_is_one_wherever_it_is_shown(store: Store, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     plan = plan_of(compile_text(SPEC))
     results, complete = drawn(plan, seed)
@@ -195,7 +195,7 @@ table from_best {{ rows model\n{FIGURES}  mark significant }}
 """
 
 
-@pytest.mark.parametrize("seed", range(sized(1, 40)))
+@pytest.mark.parametrize("seed", range(sized(2, 40)))
 def test_a_table_of_results_agrees_with_comparisons_boards_and_bold_values(store: Store, seed: int) -> None:
     plan = plan_of(compile_text(SPEC + TABLES))
     results, _ = drawn(plan, seed)
