@@ -31,6 +31,12 @@ def modules() -> dict[str, ast.Module]:
     return {sources.name_of(path): sources.tree_of(path) for path in sources.modules()}
 
 
+@cache
+def nodes(tree: ast.Module) -> list[ast.AST]:
+    """Return all parts of a module: a walk of it takes longer than what is asked of them."""
+    return list(ast.walk(tree))
+
+
 # Names as strings
 
 
@@ -40,12 +46,10 @@ def other_words() -> frozenset[str]:
     Python, and aggregates."""
     found = {*dir(builtins), *dir(str), *AGGREGATES}
     for path, tree in modules().items():
-        for node in ast.walk(tree) if not path.startswith(DECLARATIONS) else ():
+        for node in nodes(tree) if not path.startswith(DECLARATIONS) else ():
             match node:
                 case ast.ClassDef(body=body):
-                    found |= {
-                        each.target.id for each in body if isinstance(each, ast.AnnAssign) and called(each.target)
-                    }
+                    found |= {called(each.target) for each in body if isinstance(each, ast.AnnAssign)}
                     found |= {each.name for each in body if isinstance(each, ast.FunctionDef)}
                 case ast.Subscript(value=ast.Name(id="Literal"), slice=words):
                     found |= set(constants(words))
@@ -81,10 +85,10 @@ def is_function_of_call(node: ast.expr, own: set[str]) -> bool:
     return False
 
 
-def bound_to_functions(nodes: Iterable[ast.AST]) -> set[str]:
+def bound_to_functions(parts: Iterable[ast.AST]) -> set[str]:
     """Return the names that the nodes of a function bind to the name of a called function."""
     found: set[str] = set()
-    for node in nodes:
+    for node in parts:
         match node:
             case ast.MatchClass(cls=of, kwd_attrs=names, kwd_patterns=patterns) if called(of) in CALLS:
                 for name, pattern in zip(names, patterns, strict=True):
@@ -99,7 +103,7 @@ def bound_to_functions(nodes: Iterable[ast.AST]) -> set[str]:
 def declared() -> frozenset[str]:
     """Return the constants that entries of the registry take as their names."""
     found: set[str] = set()
-    for node in ast.walk(modules()[f"{DECLARATIONS}registry.py"]):
+    for node in nodes(modules()[f"{DECLARATIONS}registry.py"]):
         match node:
             case ast.Call(func=ast.Name(id="Function"), args=[_, ast.Name(id=name), *_]):
                 found.add(name)
@@ -130,7 +134,7 @@ def by_name() -> dict[str, str]:
 def tables(path: str) -> dict[str, ast.expr]:
     """Return the values of the constants that a module has or imports."""
     found = dict(own_tables(path))
-    for node in ast.walk(modules()[path]):
+    for node in nodes(modules()[path]):
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             source = by_name().get(node.module.removeprefix("tripos_"))
             imported = own_tables(source) if source is not None and not source.startswith(DECLARATIONS) else {}
@@ -152,7 +156,7 @@ def strings(node: ast.AST, path: str) -> Iterator[tuple[int, str]]:
 def parts_for_names(tree: ast.Module) -> Iterator[ast.AST]:
     """Yield the parts of a module where the name of a called function stands: in a call that it builds, in a pattern,
     in a look-up of the registry, and in a comparison with the name or a look-up by it."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         match node:
             case ast.Call(func=of, keywords=given) if called(of) in CALLS:
                 yield from (keyword.value for keyword in given if keyword.arg == "function")
@@ -167,9 +171,9 @@ def parts_for_names(tree: ast.Module) -> Iterator[ast.AST]:
 
 
 def compared_names(scope: ast.FunctionDef) -> Iterator[ast.AST]:
-    nodes = list(ast.walk(scope))
-    own = bound_to_functions(nodes)
-    for node in nodes:
+    parts = list(ast.walk(scope))
+    own = bound_to_functions(parts)
+    for node in parts:
         match node:
             case ast.Compare(left=left, comparators=others):
                 if any(is_function_of_call(side, own) for side in (left, *others)):
@@ -185,7 +189,7 @@ def compared_names(scope: ast.FunctionDef) -> Iterator[ast.AST]:
 
 def knows_calls(tree: ast.Module) -> bool:
     """Return true if a module imports what calls are made of, so that its strings may name functions."""
-    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    imported = {alias.name for node in nodes(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
     return not imported.isdisjoint({*CALLS, "FUNCTIONS"})
 
 
@@ -200,7 +204,7 @@ def repeated_names(path: str) -> set[tuple[int, str]]:
     """Return the names of functions in a module, with their lines: where it takes a string for one, and strings that
     can be nothing else. Modules of measures know the functions of figures, which are aggregates and formulas."""
     tree = modules()[path]
-    if not any(map(is_about_functions, ast.walk(tree))) and not knows_calls(tree):
+    if not any(map(is_about_functions, nodes(tree))) and not knows_calls(tree):
         return set()
     of_figures = {*AGGREGATES, *CURVES, "abs"} if "/measures/" in path else set[str]()
     taken = {found for part in parts_for_names(tree) for found in strings(part, path)}
@@ -208,7 +212,7 @@ def repeated_names(path: str) -> set[tuple[int, str]]:
     if not knows_calls(tree):
         return found
     unmistakable = FUNCTIONS.keys() - other_words()
-    written = ((node.lineno, node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    written = ((node.lineno, node.value) for node in nodes(tree) if isinstance(node, ast.Constant))
     return found | {(line, text) for line, text in written if isinstance(text, str) and text in unmistakable}
 
 
