@@ -129,7 +129,7 @@ def recorded(
     return found
 
 
-@pytest.mark.parametrize("seed", sized((0, 2), tuple(range(40))))
+@pytest.mark.parametrize("seed", range(sized(2, 40)))
 def test_a_difference_is_one_wherever_it_is_shown(store: Store, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     plan = plan_of(compile_text(SPEC))
     results, complete = drawn(plan, seed)
@@ -403,7 +403,7 @@ table own   {{ rows model, hint\n{OWN}  differences from none }}
 """
 
 
-@pytest.mark.parametrize("seed", range(sized(1, 40)))
+@pytest.mark.parametrize("seed", range(sized(2, 40)))
 def test_a_difference_of_two_rows_is_that_of_the_slices(store: Store, seed: int) -> None:
     """Whether a table names a measure or has a figure of its own: it is what `figure[hint: some] - figure[hint: none]`
     is, with its interval or the reason why there is none."""
