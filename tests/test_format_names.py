@@ -39,7 +39,6 @@ OTHER_WORDS = {
     "tripos/training/chats.py": ("kinds in the provenance of an exported file", "distillation", "preferences"),
     "tripos/training/reward_pairs.py": ("kinds in the provenance of an exported file", "preferences"),
     "compiler/tripos_compiler/language/aggregates.py": ("families of models", "mistral", "deepseek"),
-    "runtime/tripos_runtime/datasets/formats.py": ("formats of rows", "csv", "parquet", "xlsx"),
     "runtime/tripos_runtime/models/litellm_models.py": ("providers of litellm", "openrouter", "xai"),
     "warehouse/tripos_warehouse/exports/telemetry.py": ("names of OpenTelemetry", "mistral", "xai"),
 }

@@ -175,7 +175,7 @@ def test_list_shows_runs_newest_first(ran: Path, tripos: Command, once: Command)
     assert [row["samples"] for row in rows] == [2, 5]
     times = [datetime.fromisoformat(row["started_at"]) for row in rows]
     assert times == sorted(times, reverse=True) and {each.tzinfo for each in times} == {UTC}
-    assert "quiz 1.0.0" in tripos("list").out
+    assert "quiz       mock/careful" in tripos("list").out
 
 
 def test_explain_prints_the_page_and_lists_the_codes(tripos: Command) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tripos_runtime.datasets.formats import DOCUMENT_SUFFIXES, PACKED, ROW_SUFFIXES
+from tripos_runtime.datasets.formats import DOCUMENT_READERS, PACKED, ROW_READERS
 
 ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
@@ -149,7 +149,7 @@ def test_the_hooks_call_verbs_that_are_there() -> None:
 @pytest.mark.parametrize("packed", ["", *PACKED])
 def test_the_hook_that_checks_runs_for_every_kind_of_file_that_a_spec_reads(packed: str) -> None:
     [check] = (each for each in HOOKS if each["id"] == "tripos-check")
-    for suffix in (".tripos", ".py", *ROW_SUFFIXES, *DOCUMENT_SUFFIXES):
+    for suffix in (".tripos", ".py", *ROW_READERS, *DOCUMENT_READERS):
         assert re.search(check["files"], f"data/items{suffix}{packed}"), suffix
     assert not re.search(check["files"], "README.md")
 

@@ -208,6 +208,15 @@ def test_a_part_that_is_gone_or_cut_short_is_named(store: Store, run_rows: Build
         store.parts("scores")
 
 
+def test_a_part_of_rubbish_is_named(store: Store, run_rows: Build) -> None:
+    store.append(run_rows("r1"))
+    [part] = store.parts("samples")
+    part.chmod(0o644)
+    part.write_bytes(b"x" * part.stat().st_size)
+    with pytest.raises(StoreError, match=f"S0103: .*{part.name}"):
+        store.rows("samples", ["any"])
+
+
 def test_a_damaged_commit_is_named(store: Store) -> None:
     (store.root / "commits" / "broken.json").write_text("{")
     with pytest.raises(StoreError, match=r"S0402: .*broken.json"):

@@ -66,12 +66,12 @@ GROUPS: dict[str, tuple[Function, ...]] = {
     "Reading answers": (
         Function(
             numbers.last_number,
-            version=5,
+            version=6,
             check=number_tokens.is_no_locale,
             overflows=True,
             replies=("The answer is #.",),
         ),
-        Function(numbers.number, version=5, check=number_tokens.is_no_locale, overflows=True, replies=("#",)),
+        Function(numbers.number, version=6, check=number_tokens.is_no_locale, overflows=True, replies=("#",)),
         Function(numbers.same_number, compares_answers=True),
         Function(
             answers.final_number,
