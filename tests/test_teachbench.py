@@ -75,8 +75,9 @@ def write(folder: Path, count: int, sittings: int = 64) -> None:
         text = (SPECS / f"{name}.tripos").read_text("utf-8").replace('"../common/', '"')
         text = re.sub(r"samples +64\b", f"samples {sittings}", text)
         if sittings < 64:
+            text = re.sub(r"^ *published .*?^ *}\n", "", text, flags=re.DOTALL | re.MULTILINE)
             text = "\n".join(
-                line for line in text.splitlines() if not re.search(r"(pass|drawn|gain|best)_at_(16|64)", line)
+                line for line in text.splitlines() if not re.search(r"(pass|gain|best)_at_(first_)?(16|64)", line)
             )
         (folder / Path(f"{name}.tripos").name).write_text(text, "utf-8")
     (folder / "questions_validation.tripos").write_text("# They are tagged already.\n", "utf-8")

@@ -1,4 +1,4 @@
-"""What may come next at a place of a spec, which need not be well formed."""
+"""The tokens that may come next at a place of a spec, which need not be well formed."""
 
 from __future__ import annotations
 

@@ -56,7 +56,8 @@ class Page:
             case "Runtime.exceptionThrown":
                 self.problems.append(json.dumps(parameters["exceptionDetails"])[:500])
             case "Log.entryAdded" if parameters["entry"]["level"] == "error":
-                self.problems.append(parameters["entry"]["text"])
+                entry = parameters["entry"]
+                self.problems.append(f"{entry['text']} {entry.get('url', '')}")
             case "Page.javascriptDialogOpening":
                 self.problems.append(f"dialog: {parameters['message']}")
 

@@ -222,12 +222,18 @@ def write_board(view: ViewFiles, run: str) -> str:
     for table in [table for tables in (read["result_tables"]["tables"], *titled) for table in tables]:
         table["rows"] = [[_without_reason(cell) for cell in row] for row in table["rows"]]
         del table["copies"]["csv"]  # it has the reasons too
+    benchmark_file = f"benchmarks/{index['benchmarks'][0]}.json"
+    benchmark = orjson.loads(view.json(benchmark_file) or b"{}")
     tables = {name: {"path": name, "rows": 0, "bytes": 0} for name in TABLES}
     data: dict[str, Any] = {f"runs/{run}/{what}.json": found for what, found in read.items()}
     data |= {name: [] for name in TABLES}
     data |= {
         "index.json": index,
-        f"benchmarks/{index['benchmarks'][0]}.json": {"boards": read["boards"]["boards"], "history": []},
+        benchmark_file: {
+            **{key: benchmark[key] for key in ("titles", "languages")},
+            "boards": read["boards"]["boards"],
+            "history": [],
+        },
         f"runs/{run}/tables.json": {"state": state, "dimensions": [], "tables": tables},
         f"runs/{run}/items.json": {"state": state, **items_json((), 0)},
         f"runs/{run}/confusion.json": {"state": state, **tables_json(())},

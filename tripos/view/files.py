@@ -584,6 +584,7 @@ class ViewFiles:
             "format": FORMAT,
             "tool": __version__,
             "state": state,
+            "notes": self._notes_access is not None,
             "benchmarks": sorted({listed.run.benchmark for listed in runs}),
             "runs": [
                 {

@@ -470,7 +470,7 @@ def shortest_decimal(value: float | None, bits: int) -> float | None:
 
 @dataclass(frozen=True)
 class _Signature:
-    """What a file is by its first bytes, whatever its name says."""
+    """A kind of file that is known by its first bytes, whatever its name says."""
 
     begins: re.Pattern[bytes]
     kind: str

@@ -38,6 +38,8 @@ export interface Index {
   state: string;
   runs: ListedRun[];
   benchmarks: string[];
+  /** True of a page with notes of people on replies. */
+  notes: boolean;
   left_out?: string[];
 }
 

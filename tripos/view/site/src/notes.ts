@@ -1,5 +1,6 @@
 /** Notes of people on replies: those that the view has, and those that are written on this page. */
 import { useEffect, useReducer, useState } from "preact/hooks";
+import type { Index } from "./contract";
 import { json, Missing } from "./data";
 import type { OpenRun } from "./run";
 import { count, filled, learn, sentence, t } from "./words";
@@ -152,6 +153,7 @@ export class RunNotes {
   /** Read the notes anew: those of others too. */
   async load(): Promise<void> {
     try {
+      if (!(await json<Index>("index.json")).notes) return; // a request for a file that is missing would be logged
       this.file = await json<NotesFile>(`runs/${this.run}/notes.json`);
     } catch (error) {
       if (!(error instanceof Missing)) throw error;
