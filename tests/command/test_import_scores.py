@@ -142,7 +142,7 @@ def test_a_file_that_grew_and_a_second_round_bring_in_what_is_new(
 def test_an_id_that_no_item_has_is_told_what_else_may_name_one(graded: Path, tripos: Command) -> None:
     done = take(tripos, write(graded / "ids.csv", [{"item": "1+1", "metric": "CLEAR", "score": "7"}]))
     told = "no item of the benchmark has this id; a column may say it by what it holds: question, answer"
-    assert done.err.splitlines()[0] == f"row 1: item `1+1`: {told}"
+    assert done.err.splitlines()[0] == f"row 2: item `1+1`: {told}"
 
 
 def test_a_sheet_of_annotate_is_sent_where_it_is_taken(graded: Path, tripos: Command) -> None:
@@ -219,7 +219,7 @@ def test_skipping_imports_the_rows_that_fit_and_says_so(graded: Path, tripos: Co
     done = take(tripos, path, "--json")
     assert (done.code, done.data["imported"]) == (1, False)
     [rejected] = done.data["rejected"]
-    assert rejected == {"file": "long.csv", "row": 4, "field": "value", "value": "11", "reason": "not in 1..10"}
+    assert rejected == {"file": "long.csv", "row": 5, "field": "value", "value": "11", "reason": "not in 1..10"}
     done = take(tripos, path, "--skip-rejected")
     assert (done.code, "1 of 4 rows do not fit and are left out" in done.err) == (0, True)
     assert scores() == IMPORTED
@@ -397,8 +397,8 @@ def test_what_a_judge_gives_without_metrics_is_called_like_its_score(
     Path("scores.csv").write_text("question,good,mark\n1+1,perhaps,4\n", "utf-8")
     done = take(tripos, "scores.csv", "--round", "2")
     assert done.err.splitlines()[:2] == [
-        "row 1: good `perhaps`: not yes, no, true, false, 1 or 0",
-        "row 1: mark `4`: not in 0..3",
+        "row 2: good `perhaps`: not yes, no, true, false, 1 or 0",
+        "row 2: mark `4`: not in 0..3",
     ]
 
 
