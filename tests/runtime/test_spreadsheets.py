@@ -65,6 +65,8 @@ def test_a_later_sheet_may_have_its_columns_in_another_order_but_not_miss_one(tm
     )
     book["then"].sheet_state = "hidden"
     assert read(book, tmp_path) == [{"q": "a", "answer": "b", "points": 1}]
+    with pytest.raises(DataError, match="do not have the same columns"):
+        read(book_of(first=[["q", "answer"], ["a", "b"]], then=[["q", "anwser"], ["c", "d"]]), tmp_path)
 
 
 def test_hidden_sheets_do_not_count(tmp_path: Path) -> None:

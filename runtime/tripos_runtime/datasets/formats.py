@@ -164,8 +164,8 @@ RESAVE = "open it in a spreadsheet program, and save it as .xlsx once more"
 
 def workbook_rows(path: Path, shown: str, most: int) -> Iterator[dict[str, Any]]:
     """Yield the rows of a workbook. They are those of its first visible sheet with columns, and of later ones with the
-    same columns in any order; the first row of a sheet that has a value names its columns. A visible sheet with most of
-    its columns, but not the same, is an error: its rows would be missing in silence. Empty rows and columns are
+    same columns in any order; the first row of a sheet that has a value names its columns. A visible sheet with half of
+    its columns or more, but not the same, is an error: its rows would be missing in silence. Empty rows and columns are
     skipped; an empty cell is `None`, a date its text in ISO 8601, a formula its result. The parts of the workbook may
     have `most` bytes in total.
 
@@ -209,7 +209,7 @@ def _sheet_rows(file: IO[bytes], same_file: IO[bytes], shown: str) -> Iterator[d
         title, wanted = first = first or (sheet.title, columns)
         if columns == wanted:
             yield from _rows(lines, formulas[sheet.title], names, above, shown)
-        elif 2 * len(columns & wanted) > len(wanted):
+        elif 2 * len(columns & wanted) >= len(wanted):
             odd = ", ".join(f"`{name}`" for name in sorted(columns ^ wanted)[:SHOWN_COLUMNS])
             both = f"sheets `{title}` and `{sheet.title}` of {shown}"
             message = f"{both} do not have the same columns: only one has {odd}"
